@@ -1,1 +1,1 @@
-"""Knowledge as data: how libraries affect devices, and remedies, in one TOML file for each library."""
+"""Knowledge as data: how libraries affect devices, and remedies, in a TOML file for each library."""

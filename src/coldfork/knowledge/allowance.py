@@ -14,22 +14,22 @@ _MANY = 99999
 
 
 class Share(Enum):
-    """How many of the allowed versions are in a range: all, some, only the newest, or none."""
+    """How many of the allowed versions are in a range."""
 
     ALL = auto()
-    """All, or without an upper bound the newest of all."""
+    """All of them or, if there is no upper bound, the newest of all."""
     NEWEST = auto()
-    """The newest allowed one, which an installer takes, but not all."""
+    """The newest one, which an installer takes, but not all."""
     SOME = auto()
-    """Older ones only."""
+    """Only older ones."""
     NONE = auto()
 
 
 def share(range_: str, required: Collection[str]) -> Share:
-    """Return how many of the versions that any of the `required` specifiers allows are in `range_`.
+    """Return how many of the versions allowed by any of the `required` specifiers are in `range_`.
 
-    Versions are tried: those that the specifiers name, and their neighbours on either side, between which
-    nothing changes. Without an upper bound an installer takes the newest of all.
+    Only the versions that the specifiers name, and their neighbours on either side, are tried, because
+    nothing changes between these. Without an upper bound, an installer takes the newest version of all.
     """
     plain = [_SUFFIX.sub(r"\1", one) for one in required]
     allowed = [one for one in _tried((range_, *plain)) if any(_allows(spec, one) for spec in plain)]
@@ -51,7 +51,7 @@ def _allows(specifier: str, version: str) -> bool:
 
 
 def _tried(specifiers: Collection[str]) -> list[str]:
-    """Return, in order, the versions that the specifiers name and those just below and above them."""
+    """Return, in order, the versions that the specifiers name, and those just below and above."""
     named = {tuple(map(int, found.split("."))) for one in specifiers for found in _VERSION.findall(one)}
     releases = {release for one in named for release in (one, (*one, 0, 0, 0, 1), *_below(one))}
     ordered = sorted(releases, key=_without_zeros)

@@ -43,30 +43,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All facts by dotted name. The dictionaries have exact names only; the methods also try wildcards."""
+    """All facts by dotted name. The dictionaries contain only exact names; the methods also try wildcards."""
 
     calls: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     helpers: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
-    """Calls of functions whose own source shows the same, if it is at hand."""
+    """Calls of functions whose own source, if it is at hand, shows the same effects."""
     attributes: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     imports: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     methods: dict[str, tuple[MethodFact, ...]] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
-    """Attributes by their name, calls by their name and "()"."""
+    """Values of attributes by name, and of calls by the name followed by "()"."""
     raises: dict[str, Raises] = field(default_factory=dict)
     returns: dict[str, str] = field(default_factory=dict)
     """Calls that return an instance of a class whose methods are in `methods`."""
     harmless: frozenset[str] = frozenset()
     remedies: dict[str, str] = field(default_factory=dict)
     digest: str = ""
-    """Changes whenever an answer of this catalogue could."""
+    """A digest that changes whenever an answer of this catalogue could."""
     call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
     wraps: dict[str, Wraps] = field(default_factory=dict)
-    """Calls that make functions of functions."""
+    """Calls that turn a function into another function."""
     waiting: frozenset[str] = frozenset()
-    """Calls whose results may wake something when they are called in turn, such as decorators."""
+    """Calls whose results, such as decorators, may wake something when they are called."""
 
     def call(self, symbol: str) -> tuple[Fact, ...]:
         """Return the effects of calling (or constructing) `symbol`; empty if none are known."""
@@ -77,7 +77,7 @@ class Catalogue:
         return self.attributes.get(symbol) or _by_wildcard(self.attribute_wildcards, symbol)
 
     def returned(self, symbol: str) -> str | None:
-        """Return the class of an object that calling `symbol` returns, if the catalogue knows the class."""
+        """Return the class of the object that calling `symbol` returns, if the catalogue knows the class."""
         known = self.returns.get(symbol)
         if known is not None:
             return known
@@ -105,11 +105,10 @@ def load(
     extra: Mapping[str, object] | None = None,
     required: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Catalogue:
-    """Load the facts for `profile` and `versions`, including the user's own from `extra`.
+    """Load the facts for `profile` and `versions`, and the user's own facts from `extra`.
 
-    For a distribution that `versions` does not name, the versions that the checked project allows are
-    considered: `required` has its specifiers. If there are none either, it is taken to be newer than every
-    bound.
+    If `versions` does not name a distribution, the versions that the checked project allows are considered,
+    by its specifiers in `required`. Without specifiers, the version is taken to be newer than every bound.
     """
     if extra:
         return _load(profile, versions, extra, required or {})
@@ -120,7 +119,7 @@ def load(
 def _loaded(
     profile: Profile, versions: tuple[tuple[str, str], ...], required: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> Catalogue:
-    """Return the catalogue; a session that loads the same one again gets the first one."""
+    """Return the catalogue, cached for sessions that load the same one again."""
     return _load(profile, dict(versions), None, dict(required))
 
 

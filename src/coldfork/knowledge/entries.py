@@ -1,4 +1,4 @@
-"""Entries of the knowledge base in their compiled form, and the test for the versions they apply to."""
+"""The entries of the catalogue in their compiled form, and the test of which versions they apply to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
-#: Stands for every accelerator that an entry does not name.
+# Stands for every accelerator that an entry does not name.
 OTHERWISE = "otherwise"
 NEEDS = ("nvml", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")
@@ -79,7 +79,7 @@ class ArgumentEntry(NamedTuple):
 
 
 class EffectEntry(NamedTuple):
-    """One `[[effect]]`."""
+    """An `[[effect]]` of a knowledge file."""
 
     how: str
     names: tuple[str, ...]
@@ -105,7 +105,7 @@ class EffectEntry(NamedTuple):
 
 
 class ValueEntry(NamedTuple):
-    """One `[[value]]`: kind and constant for each accelerator, perhaps followed by one for all others."""
+    """A `[[value]]`: a kind and a constant for each named accelerator, and perhaps for all others."""
 
     names: tuple[str, ...]
     cases: tuple[tuple[str, str, str | int | bool | None], ...]
@@ -116,7 +116,7 @@ class ValueEntry(NamedTuple):
 
 
 class RaisesEntry(NamedTuple):
-    """One `[[raises]]`: calls that raise an error unless the machine has what they need."""
+    """A `[[raises]]`: calls that raise an error unless the machine has what they need."""
 
     names: tuple[str, ...]
     needs: str
@@ -128,7 +128,7 @@ class RaisesEntry(NamedTuple):
 
 
 class HarmlessEntry(NamedTuple):
-    """One `[[harmless]]`: dotted prefixes of names that the analysis neither follows nor blames."""
+    """A `[[harmless]]`: dotted prefixes of names that the analysis neither follows nor blames."""
 
     names: tuple[str, ...]
     distribution: str
@@ -138,7 +138,7 @@ class HarmlessEntry(NamedTuple):
 
 
 class ReturnsEntry(NamedTuple):
-    """One `[[returns]]`: calls that return an instance of a class whose methods the catalogue knows."""
+    """A `[[returns]]`: calls that return an instance of a class whose methods the catalogue knows."""
 
     names: tuple[str, ...]
     excluded: tuple[str, ...]
@@ -150,7 +150,7 @@ class ReturnsEntry(NamedTuple):
 
 
 class WrapsEntry(NamedTuple):
-    """One `[[wraps]]`: calls that turn a function into another, as `jax.jit` does."""
+    """A `[[wraps]]`: calls that turn a function into another, as `jax.jit` does."""
 
     names: tuple[str, ...]
     function: str
@@ -162,14 +162,14 @@ class WrapsEntry(NamedTuple):
 
 
 class RemedyEntry(NamedTuple):
-    """One `[[remedy]]`."""
+    """A `[[remedy]]` of a knowledge file."""
 
     id: str
     text: str
 
 
 class AliasEntry(NamedTuple):
-    """One `[[alias]]`: a distribution whose versions are those of another one."""
+    """An `[[alias]]`: a distribution that has the same versions as another one."""
 
     name: str
     of: str
@@ -197,10 +197,10 @@ _CLAUSE = re.compile(r"(>=|<=|<|>|==|!=)(\d+(?:\.\d+)*)")
 
 
 def admits(range_: str, version: str) -> bool:
-    """Return whether `version` is in `range_`, a PEP 440 specifier; an empty one admits every version.
+    """Return whether `version` is in `range_`, a PEP 440 specifier; if that is empty, every version is.
 
-    A pre-release, a local build and a post-release count as their release: PEP 440 puts 2.9.0a0 neither below
-    2.9 nor above it, and a nightly build without facts would be called cold.
+    Pre-releases, local builds and post-releases count as their release. For PEP 440, 2.9.0a0 is neither in
+    `<2.9` nor in `>=2.9`, so no fact would apply to a nightly build, and it would be called cold.
     """
     if not range_:
         return True
@@ -213,7 +213,7 @@ def admits(range_: str, version: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return a plain release as numbers without trailing zeros, so that 2.8 and 2.8.0 are equal."""
+    """Return a plain release as numbers, without trailing zeros, so that 2.8 and 2.8.0 are equal."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()
@@ -238,7 +238,7 @@ def _holds(operator: str, version: tuple[int, ...], bound: tuple[int, ...]) -> b
 
 
 def _admits_by_packaging(range_: str, version: str) -> bool:
-    """Use `packaging` for ranges with epochs, wildcards, compatible releases, or errors."""
+    """Use `packaging` for ranges with epochs, wildcards or compatible releases, and for invalid ranges."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 

@@ -1,4 +1,4 @@
-"""Reads a knowledge document, which is a TOML file or the user's table, and reports its errors."""
+"""Reads a knowledge document, which is a TOML file or the user's own table, and reports its errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ E = TypeVar("E")
 
 
 class Entry:
-    """One table of a document; every error message about it names the file and the entry."""
+    """One table of a document; all error messages about it name the file and the entry."""
 
     def __init__(
         self, file: str, kind: str, number: int, table: Mapping[str, Any], distribution: str
@@ -68,7 +68,7 @@ class Entry:
         return value
 
     def string(self, key: str, default: str | None = None) -> str:
-        """Return the string that the entry has for `key`."""
+        """Return the string under `key`."""
         value = self.table.get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -79,7 +79,7 @@ class Entry:
     def strings(
         self, key: str, default: tuple[str, ...] | None = None, within: Any = None
     ) -> tuple[str, ...]:
-        """Return the list of strings for `key`; a single string counts as a list of one."""
+        """Return the list of strings under `key`; a single string counts as a list of one."""
         value = (self.table if within is None else within).get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -90,7 +90,7 @@ class Entry:
         return tuple(value)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return the dotted names for `key`; the last part may be `*`, or end with `()` for a call's
+        """Return the dotted names under `key`; the last part may be `*`, or end with `()` for a call's
         result.
         """
         found = self.strings(key)
@@ -155,7 +155,7 @@ class Entry:
         told = self.table[key]
         by_machine = told if isinstance(told, Mapping) else {OTHERWISE: told}
         cases = tuple(self._case(key, machine, value) for machine, value in by_machine.items())
-        # The catalogue uses the first case that fits, so the general case must come last.
+        # The catalogue uses the first case that fits, so the general one must come last.
         ordered = tuple(sorted(cases, key=lambda case: case[0] == OTHERWISE))
         return ValueEntry(
             self.names("names"), ordered, self.distribution, self.versions, self.newest, self.source
@@ -224,7 +224,7 @@ class Entry:
             self.refuse(f"versions is not a version range: {self.versions!r}")
 
     def _environment(self) -> tuple[str, str] | None:
-        """Return the variable and its value that `unless_env` names."""
+        """Return the variable and the value that `unless_env` names."""
         table = self.table.get("unless_env")
         if table is None:
             return None
@@ -236,12 +236,12 @@ class Entry:
         return name, value
 
     def _argument(self, key: str) -> ArgumentEntry | None:
-        """Return the argument test for `key`."""
+        """Return the argument test under `key`."""
         table = self.table.get(key)
         return None if table is None else self._test(key, table)
 
     def _arguments(self, key: str) -> tuple[ArgumentEntry, ...]:
-        """Return the argument tests for `key`, which may be one or a list."""
+        """Return the argument tests under `key`, which may be one test or a list."""
         told = self.table.get(key, [])
         return tuple(self._test(key, table) for table in (told if isinstance(told, list) else [told]))
 
@@ -276,7 +276,7 @@ class Entry:
         return tuple(values)
 
     def _startswith(self, table: Mapping[str, Any]) -> PerAccelerator:
-        """Return the prefixes with which an argument must begin, by accelerator."""
+        """Return the prefixes that an argument may begin with, by accelerator."""
         told = table.get("startswith", ())
         if not isinstance(told, Mapping):
             beginnings = self.strings("startswith", (), table)
@@ -325,7 +325,7 @@ def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[En
 
 
 def _first_name(table: Mapping[str, Any]) -> str:
-    """Return the first name in an entry, in brackets, so that error messages can identify the entry."""
+    """Return the first name in an entry, in brackets, to identify the entry in error messages."""
     for key in (*HOW, "names", "prefixes", "id"):
         names = table.get(key)
         if isinstance(names, str):

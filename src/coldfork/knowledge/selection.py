@@ -1,4 +1,4 @@
-"""Selects the knowledge entries that apply to one machine and its installed versions."""
+"""Selects the entries of the catalogue that apply to one machine and its installed versions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Selection:
         self.versions = versions
         self.required = required
         self.asked: dict[str, object] = {}
-        """The versions that were used, by distribution: installed, else allowed, else None."""
+        """The versions that were used, by distribution: the installed ones, else the allowed ones,
+        else None.
+        """
         self.exact: dict[str, dict[str, list[Fact]]] = {how: {} for how in _LOOKED_UP}
         self.wild: dict[str, dict[str, list[Wildcard]]] = {how: {} for how in _LOOKED_UP}
         self.methods: dict[str, list[MethodFact]] = {}
@@ -63,7 +65,7 @@ class Selection:
         """Effects of allowed versions other than the newest."""
 
     def add(self, library: Library) -> None:
-        """Add the facts in one library's entries that apply to this machine."""
+        """Add the facts of one library's entries that apply to this machine."""
         for alias in library.aliases:
             self._aliases.setdefault(alias.of, []).append(alias.name)
         for effect in library.effects:
@@ -84,7 +86,7 @@ class Selection:
         self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
 
     def finish(self) -> None:
-        """Add effects of older allowed versions, for names that have no effect in the newest version."""
+        """Add effects of older allowed versions, for names without an effect in the newest version."""
         told = {
             (entry.how, name)
             for entry, _ in self._older
@@ -122,17 +124,17 @@ class Selection:
         return self._ranges[key]
 
     def _names_of(self, distribution: str) -> list[str]:
-        """Return the distribution's name, and those of distributions with the same versions."""
+        """Return the distribution's name, and the names of distributions with the same versions."""
         return [distribution, *self._aliases.get(distribution, ())]
 
     def _applies(self, entry: Versioned) -> bool:
-        """Return whether the entry applies to the installed version, or to the one that would be
-        installed.
+        """Return whether the entry applies to the installed version or, without one, to the one that would
+        be.
         """
         return self._share(entry) in (Share.ALL, Share.NEWEST)
 
     def _unversioned(self, entry: EffectEntry) -> str | None:
-        """Return the condition on an effect of older versions, if no version is known."""
+        """Return the condition for an effect of older versions if the version is unknown."""
         told = self.asked.get(entry.distribution) is not None
         return None if told or not entry.unversioned else entry.unversioned
 
@@ -141,8 +143,8 @@ class Selection:
         return self.profile.nvml if need == "nvml" else need in self.profile.accelerators
 
     def _answers(self, silence: str) -> bool:
-        """Return whether the management library answers under this profile, though the effect needs its
-        silence.
+        """Return whether the management library answers under this profile, although the effect needs it
+        silent.
         """
         return self._has("nvml" if silence == "nvml-fails" else "rocm")
 

@@ -1,1 +1,1 @@
-"""The vocabulary: frozen dataclasses and enumerations that every other folder may use. No I/O here."""
+"""The vocabulary: frozen dataclasses and enumerations that all other folders may use. No I/O here."""

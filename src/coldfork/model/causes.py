@@ -17,7 +17,7 @@ class Audience(StrEnum):
     LIBRARY = "library"
     """All users who import the package."""
     SCRIPT = "script"
-    """Users who start the program: it is not imported."""
+    """Users who start the program, which is not imported."""
     BUILD = "build"
     """Users who build or install the package."""
     EXAMPLE = "example"
@@ -27,7 +27,7 @@ class Audience(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in the order of audiences; a smaller rank is a wider audience."""
+        """The position in the order of audiences; a smaller rank is a wider audience."""
         return _RANKS[self.value]
 
 
@@ -41,9 +41,9 @@ class CheckedModule(NamedTuple):
     path: str
     audience: Audience
     imported: bool
-    """True when another checked module imports it."""
+    """True if another checked module imports it."""
     file: str = ""
-    """The module's file: an absolute path."""
+    """The absolute path of the module's file."""
 
 
 class Import(NamedTuple):
@@ -54,26 +54,26 @@ class Import(NamedTuple):
     line: int
     target: str
     sure: bool
-    """True when it is under no condition."""
+    """True if no condition applies to it."""
     tried: bool = False
-    """True inside a `try` that goes on without a missing library."""
+    """True inside a `try` that continues if a library is missing."""
 
 
 class Way(NamedTuple):
-    """The way from a module's import to a cause: through the module's own line, or the next module."""
+    """How importing a module leads to a cause: by its own line, or through the next module."""
 
     module: str
     path: str | None
-    """None when the module does nothing itself: its package does, which is imported before it."""
+    """None if the module itself contributes nothing, because its package, which is imported first, does."""
     line: int | None
     following: str | None
-    """The next module on the way; None where the module's own line wakes the device."""
+    """The next module on the way; None if the module's own line wakes the device."""
     sure: bool
-    """True when no import on the way is under a condition, and neither is its end."""
+    """True if neither any import on the way nor its end depends on a condition."""
 
 
 class Line(NamedTuple):
-    """A line of code, and the call on it."""
+    """A line of code, and the call in it."""
 
     path: str
     line: int
@@ -82,13 +82,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A line with a waking call, or with an import of a waking package, and all its consequences."""
+    """A line with a waking call, or with an import of a waking package; and all its consequences."""
 
     id: str
     path: str
     line: int
     call: str | None
-    """The line's call or import; None where no device is concerned."""
+    """The call or import in the line; None if no device is concerned."""
     accelerator: str | None
     effect: str | None
     verdict: Verdict
@@ -96,17 +96,17 @@ class Cause:
     audience: Audience
     remedy: str
     findings: tuple[str, ...]
-    """The ids of the findings that come from it, the one to mend first."""
+    """The ids of the findings that it causes, starting with the one to mend first."""
     ways: tuple[Way, ...] = ()
-    """The checked modules whose import wakes the device because of it: widest and nearest first."""
+    """The checked modules whose import wakes the device because of it; the widest and nearest come first."""
     spares: tuple[str, ...] = ()
-    """Modules that stay cold when only this is mended; filled for imports that are an entry of their own."""
+    """Modules that become cold if only this cause is mended; set for imports that have their own entry."""
     accepted: bool = False
-    """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
+    """True if the baseline accepts it, so that its findings here are new ways to an old cause."""
     then: tuple[Line, ...] = ()
-    """Lines that the same call reaches afterwards, and that wake the device too: never before this one."""
+    """Other waking lines that the same call reaches later, and never before this one."""
     turn: int = 0
-    """When it happens, along the import of the entries."""
+    """When it happens, as a position in the import of the entries."""
 
     def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
         """Return whether the cause is at least as sure as `bar` and concerns one of these audiences."""
@@ -114,17 +114,17 @@ class Cause:
 
     @property
     def warms(self) -> int:
-        """Return how many checked modules are warm after their import because of this cause."""
+        """Return the number of checked modules that are warm after their import because of this cause."""
         return len(self.ways)
 
     @property
     def warms_certainly(self) -> int:
-        """Return how many checked modules this cause warms under no condition at all."""
+        """Return the number of checked modules that this cause warms under no condition."""
         return sum(way.sure for way in self.ways) if self.verdict is Verdict.CERTAIN else 0
 
     @property
     def outermost(self) -> tuple[Way, ...]:
-        """Return the ways of modules outside warm packages; a package that is warm warms its modules."""
+        """Return the ways of modules outside warm packages, because a warm package warms all its modules."""
         warm = {way.module for way in self.ways}
         return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
 
@@ -133,21 +133,21 @@ class Applicability(StrEnum):
     """Who may apply a fix."""
 
     SAFE = "safe"
-    """`--fix`: the program behaves as before, except for when the device is woken."""
+    """`--fix` applies it: the program behaves as before, except that the device wakes at another time."""
     UNSAFE = "unsafe"
-    """`--fix=unsafe`: likely, but not certain, to be the same."""
+    """`--fix=unsafe` applies it: the behaviour is probably, but not certainly, the same."""
     SHOWN = "shown"
-    """Only the author: the last step is theirs."""
+    """Only the author can apply it, because the last step is theirs."""
 
     @property
     def rank(self) -> int:
-        """The place in the order; a larger rank is safer."""
+        """The position in the order; a larger rank is safer."""
         return {"shown": 0, "unsafe": 1, "safe": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """A text that replaces a span. Lines and columns count from 1, in code points; the end is exclusive."""
+    """Text that replaces a span. Lines and columns count from 1, in code points; the end is exclusive."""
 
     path: str
     line: int
@@ -159,21 +159,23 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that mend a cause: all of them are applied, or none."""
+    """Edits that mend a cause; either all of them are applied or none."""
 
     cause: str
     """The id of the cause."""
     applicability: Applicability
     reason: str
-    """Why it is not safe; empty where it is."""
+    """Why it is not safe; empty if it is."""
     edits: tuple[Edit, ...]
     group: str = ""
-    """Of one group only one is applied at a time: the next is drafted anew and shares what it added."""
+    """Only one fix of a group is applied at a time; the next is drafted again, and uses what the first has
+    added.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why a cause has no fix: a clause without a full stop."""
+    """The reason why a cause has no fix, as a clause without a full stop."""
 
     cause: str
     reason: str
@@ -181,6 +183,6 @@ class Refusal:
 
 @cache
 def packages(name: str) -> tuple[str, ...]:
-    """Return the packages above a module, outermost first."""
+    """Return the packages that contain a module, outermost first."""
     parts = name.split(".")
     return tuple([".".join(parts[:depth]) for depth in range(1, len(parts))])

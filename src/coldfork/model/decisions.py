@@ -1,4 +1,4 @@
-"""Decisions on how to start a process: a start method, the reasons for it, and their evidence."""
+"""Decisions on how to start a process: a start method, the reasons for it, and the evidence."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from coldfork.model.states import State, Waker
 
 METHODS = ("fork", "spawn", "forkserver")
 EVERY = "every"
-"""In place of a start method: the reason speaks against all of them."""
+"""Stands for a start method: the reason speaks against all of them."""
 
 
 class Weight(StrEnum):
-    """How much a reason weighs."""
+    """The weight of a reason."""
 
     CIRCUMSTANCE = "circumstance"
-    """Nothing breaks at once, but another method is the wiser choice here."""
+    """Nothing breaks at once, but another method is wiser here."""
     DOUBT = "doubt"
-    """It could not be found out whether it breaks; the reason says why not."""
+    """It is unknown whether it breaks; the reason says why."""
     HARM = "harm"
-    """A process started this way hangs, dies, or cannot use what it was handed."""
+    """A process started this way hangs, dies, or cannot use what it inherits."""
 
     @property
     def rank(self) -> int:
-        """The place in the order; a larger rank weighs more."""
+        """The position in the order; a larger rank weighs more."""
         return _RANKS[self.value]
 
 
@@ -38,45 +38,45 @@ class Reason:
     """One thing that speaks against a start method."""
 
     code: str
-    """Its name, which does not change between versions: `openmp-pool-of-this-thread`."""
+    """The name of the reason, the same in all versions: `openmp-pool-of-this-thread`."""
     text: str
-    """A clause that goes after "because"."""
+    """A clause to follow "because"."""
     against: str = "fork"
     """The start method, or `every`."""
     weight: Weight = Weight.HARM
     accelerator: str | None = None
-    """The runtime it is about, if it is about one."""
+    """The runtime that the reason is about, if it is about one."""
     waker: Waker | None = None
-    """Who woke that runtime, if it was observed."""
+    """The code that woke that runtime, if this was observed."""
     remedies: tuple[str, ...] = ()
-    """Remedies, each a sentence; the best first."""
+    """The remedies, one sentence each, the best first."""
     evidence: tuple[tuple[str, str], ...] = ()
-    """Observations, as names and values."""
+    """The observations, as pairs of name and value."""
     judgement: Judgement | None = None
-    """The effect of a fork on its child all the same; None where it concerns something else."""
+    """The effect on the child if a fork is made nevertheless; None if the reason concerns something else."""
     condition: str | None = None
-    """The condition that breaks the child: `it fails if the child touches cuda`."""
+    """The condition under which the child breaks: `it fails if the child touches cuda`."""
     watched: bool = False
-    """Whether the child notices the moment at which it does that."""
+    """Whether the child notices the moment when the condition comes true."""
 
     @property
     def vetoes(self) -> bool:
-        """Return whether this reason rules out a fork, because the child would inherit what it cannot use."""
+        """Return whether this reason rules out a fork, because the child would inherit something unusable."""
         return self.against == "fork" and self.weight is Weight.HARM
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A start method with the reasons that speak against the others."""
+    """A start method, with the reasons that speak against the others."""
 
     method: str
     """`fork`, `spawn` or `forkserver`."""
     reasons: tuple[Reason, ...] = ()
-    """Everything that speaks against a method, the chosen one included; the heaviest first."""
+    """All reasons against any method, including the chosen one; the heaviest first."""
     evidence: tuple[State, ...] = ()
     """The state of every accelerator and fork-unsafe runtime at that moment."""
     target: str | None = None
-    """The module that the decision was asked for."""
+    """The module for which the decision was requested."""
 
     def against(self, method: str) -> tuple[Reason, ...]:
         """Return the reasons that speak against a method."""
@@ -100,7 +100,7 @@ class Decision:
         return f"{clause}; but {_joined(stuck)}" if stuck else clause
 
     def line(self) -> str:
-        """Return the decision in one line, for the log."""
+        """Return the decision as one line, for the log."""
         for_whom = f" for {self.target}" if self.target else ""
         return f"{self.method}{for_whom}, because {self.because}"
 
@@ -124,10 +124,10 @@ class CanaryAnswer:
     safe: bool
     reason: str
     tried: tuple[str, ...] = ()
-    """The child's actions, in order; the last is the one that broke, if any did."""
+    """What the child did, in order; if something broke it, that is the last item."""
     seconds: float = 0.0
     against: tuple[Reason, ...] = ()
-    """The table's reasons against forking the child that tried, whatever its result."""
+    """The table's reasons against forking this child, whatever the trial's result."""
 
     def __bool__(self) -> bool:
         return self.safe

@@ -11,88 +11,88 @@ class Confidence(StrEnum):
     """How certain a story is."""
 
     CERTAIN = "certain"
-    """The error itself was read, in its framework's own words and type."""
+    """The log contains the error itself, in its framework's own words and type."""
     LIKELY = "likely"
-    """The words were read, but not the error around them; or another program could say the same."""
+    """The log contains the words, but not the error around them; or another program could say the same."""
     POSSIBLE = "possible"
-    """The text fits, but would fit other failures too."""
+    """The text fits, but would also fit other failures."""
 
     @property
     def rank(self) -> int:
-        """The place in the order; a larger rank is more certain."""
+        """The position in the order; a larger rank is more certain."""
         return {"possible": 0, "likely": 1, "certain": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line of the log that a story rests on."""
+    """A line of the log on which a story is based."""
 
     file: str | None
-    """The log; None for standard input or the output of a command."""
+    """The log file; None for standard input or the output of a command."""
     line: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a program, and the call on it."""
+    """A line of a program, and the call in it."""
 
     path: str
     line: int | None
     call: str | None = None
     text: str = ""
-    """The source line, where the log quotes it or the source is at hand."""
+    """The source line, if the log quotes it or the source is at hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line on the way to a device, from a recorded stack or from a chain in the sources."""
+    """One line on the way to a device, from a recorded stack or a chain in the sources."""
 
     path: str
     function: str
-    """The function, or the class whose body it is; `<module>` for a line outside of functions."""
+    """The function, or the class that has the line in its body; `<module>` for a line outside both."""
     text: str = ""
-    """The source line; empty where it is not known."""
+    """The source line; empty if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A line that may be the cause, with the reason for the suspicion, and its chain to the device."""
+    """A line that may be the cause, with the reason for suspecting it, and its chain to the device."""
 
     place: Place
     reason: str
     chain: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    """The lines of the chain, in the form in which versions are compared."""
+    """The lines of the chain, in a form that can be compared between versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """One process of a story."""
+    """One process in a story."""
 
     name: str | None
     pid: int | None
     role: str
-    """`child` for one that was started by another, else `process`."""
+    """`child` if another process started it, else `process`."""
     started: str | None = None
     """How it was started, as far as the log shows: fork, spawn or forkserver."""
     framework: str | None = None
     """The framework that started it: multiprocessing, vLLM, a DataLoader of PyTorch, ..."""
     fork: Place | None = None
-    """The line that started it; None where the log does not show it."""
+    """The line that started it; None if the log does not show it."""
 
 
 class Blame(StrEnum):
-    """The kind of blame on the line that a story names."""
+    """Why a story names a line."""
 
     CAUSE = "cause"
-    """It is what has to be changed."""
+    """The line is what has to be changed."""
     MET = "met"
-    """It ran into what another line had caused before, which the log does not show."""
+    """The line met a problem that an earlier line, not shown in the log, had caused."""
 
 
 class Role(StrEnum):
-    """The owner of a line of a stack, such as the program or a library."""
+    """The code that a line of a stack belongs to, such as the program or a library."""
 
     PROGRAM = "program"
     FRAMEWORK = "framework"
@@ -104,43 +104,43 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A line of a stack, and its role in a story."""
+    """A line of a stack, and the code that it belongs to."""
 
     role: Role
     place: Place
     owner: str | None = None
-    """The package that contains it; None for the program's own."""
+    """The package that contains the line; None for the program's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One known kind of failure, as this log shows it."""
+    """One known kind of failure as a log shows it."""
 
     name: str
     title: str
     confidence: Confidence
     cause: str
-    """Why it happened, in a sentence or two."""
+    """Why it happened, in one or two sentences."""
     processes: tuple[Participant, ...]
     culprit: Place | None
     suspects: tuple[Suspect, ...]
     evidence: tuple[Evidence, ...]
     remedies: tuple[str, ...]
-    """Remedies, the best first."""
+    """The remedies, the best first."""
     alternatives: tuple[str, ...] = ()
-    """Other possible meanings of the same lines."""
+    """Other possible explanations of the same lines."""
     next: str = ""
     """The command to type next."""
     accelerator: str | None = None
     blame: Blame = Blame.CAUSE
-    """How the culprit is to blame."""
+    """Why the story names its line."""
     parts: tuple[Part, ...] = ()
-    """The lines of the stack with their roles, the outermost first."""
+    """The lines of the stack, each with the code that it belongs to, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """An error in the log that matches no known story, or a reason why part of the log was not read."""
+    """An error in the log that fits no known story, or a reason why part of the log was not read."""
 
     evidence: Evidence
     reason: str
@@ -148,12 +148,12 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """The next step after a log that matches no story."""
+    """The next step after a log that fits no story."""
 
     evidence: Evidence
-    """The last error in it; without one, its last line."""
+    """The last error in the log or, without one, its last line."""
     whose: str
-    """Whose error it is, in a sentence."""
+    """Whose error it is, as a sentence."""
     place: Place | None
     next: str
     """The command to type next."""
@@ -166,9 +166,9 @@ class Explanation:
     stories: tuple[Story, ...]
     unexplained: tuple[Unexplained, ...] = ()
     notes: tuple[str, ...] = ()
-    """The parts that were left out, and why."""
+    """What was omitted, and why."""
     onward: Onward | None = None
-    """How to continue; None where a story says it, or nothing was read."""
+    """How to continue; None if a story says it, or if nothing was read."""
 
 
 class Health(StrEnum):
@@ -176,15 +176,15 @@ class Health(StrEnum):
 
     OK = "ok"
     WARN = "warn"
-    """It works, but something will go wrong or be slow needlessly."""
+    """It works, but something will go wrong or be needlessly slow."""
     FAIL = "fail"
-    """The checked thing does not work."""
+    """The thing that was checked does not work."""
     SKIPPED = "skipped"
-    """It could not be judged, or there is nothing here to judge; the message says why."""
+    """It could not be judged, or there is nothing to judge; the message says why."""
 
     @property
     def rank(self) -> int:
-        """The place in the order; a larger rank is worse."""
+        """The position in the order; a larger rank is worse."""
         return {"skipped": 0, "ok": 1, "warn": 2, "fail": 3}[self.value]
 
 
@@ -195,33 +195,33 @@ class Answer:
     health: Health
     message: str
     remedies: tuple[str, ...] = ()
-    """Remedies, the best first; given for everything that is not well."""
+    """The remedies, the best first; present unless all is well."""
     details: tuple[str, ...] = ()
     """The facts behind the message."""
 
 
 def ok(message: str, *details: str) -> Answer:
-    """Return the answer that all is well."""
+    """Return an answer that says that all is well."""
     return Answer(Health.OK, message, details=details)
 
 
 def warn(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """Return the answer that the checked thing works, but may cause trouble."""
+    """Return an answer that says that the thing works but may cause trouble."""
     return Answer(Health.WARN, message, remedies, tuple(details))
 
 
 def fail(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """Return the answer that the checked thing does not work."""
+    """Return an answer that says that the thing does not work."""
     return Answer(Health.FAIL, message, remedies, tuple(details))
 
 
 def skipped(reason: str) -> Answer:
-    """Return the answer that the check could not judge anything."""
+    """Return an answer that says that nothing could be judged."""
     return Answer(Health.SKIPPED, reason)
 
 
 def together(answers: Iterable[Answer], well: Answer) -> Answer:
-    """Return several answers combined into one, the worst first; `well` if there are none."""
+    """Return several answers combined into one, the worst first; if there are none, return `well`."""
     found = sorted(answers, key=lambda answer: -answer.health.rank)
     if not found:
         return well
@@ -250,13 +250,13 @@ class Checkup:
 
     results: tuple[CheckResult, ...]
     python: str | None = None
-    """The interpreter whose environment was examined; None where none was found beside its packages."""
+    """The interpreter whose environment was examined; None if none was found next to the packages."""
     folders: tuple[str, ...] = ()
-    """The folders of its packages."""
+    """The folders of the environment's packages."""
     asked: tuple[str, ...] = ()
-    """The checks that were named; none when all were run."""
+    """The checks that were named; empty if all were run."""
     named: str | None = None
-    """The interpreter as the user named it; None where the user named none."""
+    """The interpreter as the user named it; None if the user named none."""
 
     def count(self, health: Health) -> int:
         """Return how many checks had this result."""

@@ -1,4 +1,4 @@
-"""Effects: facts that observers see, with place and machine; rules decide which of them are faults."""
+"""Effects: facts that observers see, each with a place and a machine; rules decide which are faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Position(StrEnum):
-    """The syntactic place of code that an import executes."""
+    """The syntactic position of code that an import executes."""
 
     MODULE = "module"
     CLASS_BODY = "class-body"
@@ -21,7 +21,9 @@ class Position(StrEnum):
 
 
 class StepKind(StrEnum):
-    """How a step was entered; the first step's kind is its code's position, the last step is the sink."""
+    """How a step was entered; the first step's kind is the position of its code, the last step is
+    the sink.
+    """
 
     MODULE = "module"
     CLASS_BODY = "class-body"
@@ -37,7 +39,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One frame of a chain: `symbol` takes the next step at `line` of `path`, whose source is `text`."""
+    """One frame of a chain: at `line` of `path`, whose source is `text`, `symbol` takes the next step."""
 
     kind: StepKind
     symbol: str
@@ -48,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Steps from an import-time site to a sink; the last step is the sink."""
+    """The steps from an import-time site to a sink, which is the last step."""
 
     steps: tuple[Step, ...]
 
@@ -84,7 +86,7 @@ class EffectKind(StrEnum):
     CHOOSES_START_METHOD = "chooses-start-method"
 
 
-#: Effects after which a forked child of this process is poisoned.
+# Effects that poison later forked children of this process.
 WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
 
 
@@ -103,22 +105,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportOf:
-    """The import statement that causes an effect, if an import does."""
+    """The import statement that causes an effect, if one does."""
 
     module: str
-    """The module imported, as an absolute dotted name."""
+    """The imported module, as an absolute dotted name."""
     own: bool
-    """True when the module belongs to the checked code, False for a dependency."""
+    """True if the module belongs to the checked code; False for a dependency."""
     statement_in_init: bool
-    """True when the import is in a package's `__init__`."""
+    """True if the import is in a package's `__init__`."""
     importers: int
-    """How many checked modules import the package whose `__init__` this is, directly or not."""
+    """The number of checked modules that import, directly or not, the package with this `__init__`."""
     gated: bool
-    """True when the author put an `if` around the statement."""
+    """True if the author has put an `if` around the statement."""
     woken_elsewhere: bool
-    """True when the waking site inside the imported module is reported on its own line too."""
+    """True if the waking site in the imported module is also reported at its own line."""
     may_be_lazy: bool = False
-    """True for a statement that the target version would allow as a `lazy import`."""
+    """True if the target version would allow the statement as a `lazy import`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,13 @@ class Obstacle(StrEnum):
     """A reason why a process cannot start as intended."""
 
     UNPICKLABLE = "unpicklable"
-    """Something that is sent to it cannot be pickled."""
+    """A value that has to be sent to the process cannot be pickled."""
     OTHER_CONTEXT = "other-context"
-    """It is handed a lock or a queue that was made for another start method."""
+    """The process gets a lock or queue that was made for another start method."""
     DAEMONIC = "daemonic"
-    """It is a daemon, and starts processes itself."""
+    """The process is a daemon, but starts processes itself."""
     METHOD_IN_USE = "method-in-use"
-    """The start method is to be set, but one is in use already."""
+    """The start method cannot be set, because one is already in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +153,11 @@ class Hindrance:
     words: str
     """The obstacle in words."""
     chain: Chain
-    """The line that makes it one; empty where that is the same."""
+    """The line that makes it an obstacle; empty if that is the same line."""
 
 
 class Arrival(StrEnum):
-    """The way in which code comes to run."""
+    """How the code came to run."""
 
     IMPORT = "import"
     PROGRAM = "program"
@@ -172,39 +174,39 @@ class StartedProgram:
     path: str
     """Its file."""
     function: str = ""
-    """The function of it that a command calls; empty where the file itself is run."""
+    """The function in it that a command calls; empty if the file itself is run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """A line's way to start processes, or its choice of a start method, and the circumstances."""
+    """How a line starts processes or chooses the start method, and the circumstances."""
 
     method: str
-    """`fork`, `spawn` or `forkserver`; empty where it is not known."""
+    """`fork`, `spawn` or `forkserver`; empty if it is unknown."""
     chosen: str
-    """The choice of the method in words."""
+    """How the method was chosen, in words."""
     target: str
-    """The new process's target, or the variable or flag that decides; empty where it is not known."""
+    """The target of the new process, or the variable or flag that decides; empty if it is unknown."""
     arrival: Arrival
     origin: StartedProgram
-    """The module that is started or imported and reaches this line, or whose function is called."""
+    """The module that is started or imported and so reaches this line, or whose function is called."""
     way: Chain
-    """From the program's own line to this one; empty where that is the same."""
+    """The chain from the program's own line to this one; empty if they are the same."""
     before: Ahead | None
     """The surest wake before it in the same process."""
     child: Ahead | None
     """The surest way in which the new process uses a device."""
     sure: bool = False
-    """True where every run reaches this line."""
+    """True if every run reaches this line."""
     hindrance: Hindrance | None = None
     tasks: bool = False
-    """True where the processes run already, and are given something to do."""
+    """True if the processes already run, and are given work."""
     handled: bool = False
     """True inside a `try` that may handle an error of this line."""
     differs: bool = False
-    """True where no method is stated, and the Pythons that the project supports have different ones."""
+    """True if no method is named, and the supported Python versions have different defaults."""
     unguarded: str = ""
-    """A module of which every import reaches this line; empty where there is none."""
+    """A module whose every import reaches this line; empty if there is none."""
 
     @property
     def program(self) -> str:
@@ -214,7 +216,7 @@ class ProcessStart:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect on an accelerator of importing `module`, with the whole chain that leads to it."""
+    """One effect that importing `module` has on an accelerator, with the whole chain that leads to it."""
 
     kind: EffectKind
     accelerator: str
@@ -232,18 +234,18 @@ class Effect:
     imported: ImportOf | None = None
     test: bool = False
     remedy: str | None = None
-    """The id of a remedy in the knowledge base, where the library's entry names a better way."""
+    """The id of a remedy in the catalogue, if the library's entry names a better way."""
     turn: int = 0
-    """When it happens: counted along the import of the entries, or of its module where none was named."""
+    """When it happens, as a position in the import of the entries or, without entries, of its module."""
     ahead: Ahead | None = None
-    """The wake that always comes before it in the function in which it happens."""
+    """The wake that always comes before it, in the same function."""
     start: ProcessStart | None = None
-    """How processes are started, where the effect is that."""
+    """How processes are started, if that is the effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The assumed machine: which accelerators it has, and whether NVML answers for CUDA."""
+    """The machine that is assumed: which accelerators it has, and whether NVML answers for CUDA."""
 
     name: str
     accelerators: frozenset[str]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class ColdforkError(Exception):
-    """Base of every error that coldfork raises on purpose."""
+    """Base class of every error that coldfork raises on purpose."""
 
 
 class UsageError(ColdforkError):
@@ -16,33 +16,33 @@ class UsageError(ColdforkError):
 
 
 class ConfigurationError(ColdforkError):
-    """`[tool.coldfork]` holds an unknown key or an invalid value; the message suggests a near match."""
+    """`[tool.coldfork]` contains an unknown key or an invalid value; the message suggests a near match."""
 
 
 class CheckCancelledError(ColdforkError):
-    """A check was ended because its `cancelled` returned True; its session can make further checks."""
+    """A check was ended because `cancelled` returned True; its session can make further checks."""
 
 
 class Cancellation(BaseException):
-    """An analysis was cancelled; not an `Exception`, so that no function counts it as its failure."""
+    """An analysis was cancelled. This is not an `Exception`, so that no function takes it for a failure."""
 
 
 class KnowledgeError(ColdforkError):
-    """An entry of the knowledge base is malformed, built-in or your own; the message names file and entry."""
+    """An entry of the catalogue, built-in or your own, is malformed; the message names file and entry."""
 
 
 class UnsafeForkError(ColdforkError, RuntimeError):
     """A fork was refused in the parent, because its child would inherit something that it cannot use.
 
-    No process was started and nothing is left of the attempt. The message says what speaks against the fork,
-    who woke it if that was observed, and what to do instead.
+    No process was started, and nothing is left of the attempt. The message says what speaks against the fork,
+    which code woke it (if that was observed), and what to do instead.
     """
 
     def __init__(self, message: str, reasons: tuple[Reason, ...] = (), call: str = "os.fork") -> None:
         super().__init__(message, reasons, call)
         self.message = message
         self.reasons = reasons
-        """The reasons against the fork; the heaviest first."""
+        """The reasons against the fork, the heaviest first."""
         self.call = call
         """The call that was about to fork: `os.fork`, `os.forkpty`, or a multiprocessing process by name."""
 
@@ -53,14 +53,15 @@ class UnsafeForkError(ColdforkError, RuntimeError):
 class ZygoteError(ColdforkError):
     """No server could be started to fork workers: importing a module failed, or made the server unfit.
 
-    The message says which, and the line that woke a device, started a thread or left a process.
+    The message says which of these happened, and names the line that woke a device, started a thread or left
+    a process.
     """
 
     def __init__(self, message: str, module: str | None = None) -> None:
         super().__init__(message, module)
         self.message = message
         self.module = module
-        """The module that was to be preloaded, where one is to blame."""
+        """The preloaded module that is at fault, if one is."""
 
     def __str__(self) -> str:
         return self.message
@@ -69,20 +70,20 @@ class ZygoteError(ColdforkError):
 class LeaseError(ColdforkError):
     """The requested devices could not be leased: none is visible, or other processes hold them.
 
-    The message says of each device who holds it, or how much of its memory is free.
+    For each device, the message says which processes hold it, or how much of its memory is free.
     """
 
     def __init__(self, message: str, holders: tuple[int, ...] = (), may_pass: bool = False) -> None:
         super().__init__(message, holders, may_pass)
         self.message = message
         self.holders = holders
-        """The processes that hold a lease on the devices asked for."""
+        """The processes that hold leases on the requested devices."""
         self.may_pass = may_pass
-        """Whether waiting may help: others hold devices, or their memory."""
+        """Whether waiting may help, because others hold the devices or their memory."""
 
     def __str__(self) -> str:
         return self.message
 
 
 class UnsafeForkWarning(RuntimeWarning):
-    """Under `guard("warn")`: a fork's child inherits something that it cannot use."""
+    """Under `guard("warn")`: the child of a fork inherits something that it cannot use."""

@@ -29,28 +29,28 @@ class Confirmed(StrEnum):
     WOKEN = "woken"
     """The finding's line was seen to wake the device, or to do whatever else the finding says."""
     COLD = "cold"
-    """The line was passed, or the import or program was over, and what the finding says had not happened."""
+    """The line has run, or the import or program has ended, and what the finding says did not happen."""
     NOT_TESTABLE = "not-testable"
-    """The import, or the run, could not tell."""
+    """The import or the run could not decide it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An additional chain of a finding, beside the main one."""
+    """Another chain of a finding, besides the main one."""
 
     role: str
-    """The subject: `program`, `before` or `child`."""
+    """What the chain is about: `program`, `before` or `child`."""
     words: str
     """The same in words, for a heading."""
     chain: Chain
     effect: str | None = None
-    """The event at its end; None where the chain leads to the finding's own line."""
+    """The event at its end; None if the chain leads to the finding's own line."""
     accelerator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule's statement about a line, with exactly the fields of the JSON output."""
+    """What a rule says about a line, with exactly the fields of the JSON output."""
 
     id: str
     rule: str
@@ -73,24 +73,24 @@ class Finding:
     chain: Chain
     text: str = ""
     where: str = ""
-    """The position in words: `in the body of class Builder`."""
+    """The position of the code in words: `in the body of class Builder`."""
     end_line: int | None = None
     confirmed: str | None = None
-    """One of `Confirmed`; None when it was not tried."""
+    """A value of `Confirmed`; None if it was not tried."""
     confirmation: str = ""
-    """The result when it was tried, or why it could not be: a clause without a full stop."""
+    """The result if it was tried, or why it could not be, as a clause without a full stop."""
     cause: str = ""
-    """The id of the cause that it comes from."""
+    """The id of the cause that the finding comes from."""
     caret: int | None = None
-    """The offset in `text` to point at."""
+    """The offset in `text` to which a caret points."""
     turn: int = 0
-    """When it happens: along the import of the entries, or of its module where none was named."""
+    """When it happens, as a position in the import of the entries or, without entries, of its module."""
     ahead: Ahead | None = None
-    """The wake that always comes before it in the function in which it happens: the cause is there."""
+    """The wake that always comes before it in the same function; that is where the cause is."""
     ways: tuple[Way, ...] = ()
-    """Chains that belong to it beside its own."""
+    """Chains that belong to the finding besides its main one."""
     program: StartedProgram | None = None
-    """The program that a user would run to reach its line; None for findings about imports alone."""
+    """The program that a user would run to reach the line; None for findings about imports alone."""
 
     def leads_to(self, cause: Cause) -> bool:
         """Return whether the finding's chain reaches a cause's line; later lines of a program may not."""
@@ -117,36 +117,36 @@ class Report:
     skipped: tuple[Skipped, ...]
     statistics: Statistics
     known: int = 0
-    """Findings in the baseline, which are therefore not listed."""
+    """The number of findings that are in the baseline and therefore not listed."""
     gone: int = 0
-    """Entries of the baseline that match no finding any more."""
+    """The number of entries of the baseline that no finding matches any more."""
     ignored: int = 0
-    """Findings suppressed by an ignore comment."""
+    """The number of findings suppressed by an ignore comment."""
     failing: int = 0
-    """Causes that make the check fail."""
+    """The number of causes that make the check fail."""
     scope: ChangeScope | None = None
-    """The scope of `--changed-since`; None where it was not asked for."""
+    """The scope of `--changed-since`; None without that option."""
     environment: EnvironmentRead | None = None
     """Where the packages that the checked code imports are installed."""
     causes: tuple[Cause, ...] = ()
-    """The causes of the findings: the widest audience first, then by place."""
+    """The causes of the findings; the widest audience first, then by place."""
     unfinished: tuple[Unfinished, ...] = ()
     """Modules that were not followed to their end."""
     coverage: Coverage = field(default_factory=Coverage)
     further: tuple[str, ...] = ()
-    """Further machines that were asked about, because the code uses what only they have."""
+    """Further machines that were checked for, because the code uses features that only they have."""
     fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
-    """By the cause's id, its fix or why there is none; empty where fixes were not asked for."""
+    """For each cause, by id, its fix or why there is none; empty if fixes were not requested."""
     proof: Proof | None = None
     """The proof of the fixes that were applied; None without `--prove`."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Return the profiles of all machines that were checked for."""
+        """Return the profiles of all machines for which the code was checked."""
         return self.profile, *self.further
 
     def profile_of(self, accelerator: str | None) -> str:
-        """Return the profile under which an accelerator was checked for."""
+        """Return the profile of the check that concerned an accelerator."""
         having = (name for name in self.further if accelerator in PROFILES[name].accelerators)
         main = PROFILES.get(self.profile)
         if main is None or accelerator in main.accelerators:

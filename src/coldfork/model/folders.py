@@ -1,4 +1,4 @@
-"""The folders of a user's files, on every platform; nothing here looks at the file system."""
+"""The folders for a user's files on every platform; this module does not access the file system."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 
 def user_cache(environment: Mapping[str, str], platform: str) -> str | None:
-    """Return the folder for files that can be made again; None if the environment names no place for it."""
+    """Return the folder for files that can be made again; None if the environment determines none."""
     return environment.get("COLDFORK_CACHE_DIR") or _in_users_folder(
         environment, platform, "XDG_CACHE_HOME", macos="Library/Caches", elsewhere=".cache"
     )
 
 
 def user_state(environment: Mapping[str, str], platform: str) -> str | None:
-    """Return the folder for recordings; None if the environment names no place for it."""
+    """Return the folder for recordings; None if the environment determines none."""
     return environment.get("COLDFORK_STATE_DIR") or _in_users_folder(
         environment, platform, "XDG_STATE_HOME", macos="Library/Application Support", elsewhere=".local/state"
     )

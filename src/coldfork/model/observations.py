@@ -1,4 +1,4 @@
-"""The results of the static observer in one analysis, for the rules to judge."""
+"""The results of one analysis by the static observer, for the rules to judge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from coldfork.model.effects import Effect
 from coldfork.model.errors import ColdforkError
 
 Progress = Callable[[str, int, int, str], None]
-"""Called with the progress of long work: the stage, how much is done, of how much, and the current item."""
+"""Called with the progress of long work: the stage, how much is done, how much there is, and the current
+item.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,11 @@ class Unreadable:
     reason: str
     own: bool = True
     too_large: bool = False
-    """True for a file that was skipped for its size."""
+    """True for a file that was skipped because of its size."""
     invalid: bool = False
     """True for a file that Python could not import either."""
     text: str = ""
-    """The line at which reading ended, as in the file."""
+    """The line at which reading ended, as it is in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,15 @@ class Unfinished:
 
     module: str
     function: str
-    """The function in which following ended."""
+    """The function in which the analysis ended."""
     path: str
     line: int
     what: str = "budget"
-    """`budget` where that was used up, `fault` where coldfork itself failed."""
+    """`budget` if that was used up, `fault` if coldfork itself failed."""
     own: bool = True
     """False for a module of a dependency."""
     fault: str = ""
-    """Which of coldfork's own errors it was, and where."""
+    """The error of coldfork, and where it happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class IgnoreComment:
     rules: tuple[str, ...]
     reason: str
     covers: tuple[int, int]
-    """First and last line of the statement that has the comment."""
+    """The first and last line of the statement with the comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,11 @@ class Statistics:
     """The statistics of one analysis."""
 
     modules: int
-    """Checked modules and the modules of dependencies they import."""
+    """The number of checked modules and of the modules of dependencies that they import."""
     read: int
-    """Files that were read and parsed in this run."""
+    """The number of files that were read and parsed in this run."""
     cached: int
-    """Files whose summary came from the cache."""
+    """The number of files whose summary came from the cache."""
     seconds: float
     own_modules: int = 0
     bytes_read: int = 0
@@ -84,7 +86,7 @@ class LeftOut(NamedTuple):
     path: str
     files: int
     reason: str = ""
-    """Why, where its name does not say it."""
+    """Why it was skipped, if its name does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,40 +99,40 @@ class Observation:
     ignores: tuple[IgnoreComment, ...]
     statistics: Statistics
     absent: tuple[str, ...] = ()
-    """Packages that the checked code always imports, and that were not found beside it."""
+    """Packages that the checked code always imports, but that were not found."""
     affected: tuple[str, ...] | None = None
-    """The paths of the checked modules that the changes can affect; None when that was not asked."""
+    """The paths of the checked modules that the changes can affect; None if this was not requested."""
     modules: tuple[CheckedModule, ...] = ()
     """The checked modules, each with its audience."""
     imports: tuple[Import, ...] = ()
-    """The imports on the ways from checked modules to the lines that wake a device."""
+    """The imports on the ways from checked modules to lines that wake a device."""
     unset: tuple[tuple[str, str], ...] = ()
     """Packages, each with an environment variable without which some of its imports were skipped."""
     unfinished: tuple[Unfinished, ...] = ()
     leading: tuple[str, ...] = ()
-    """The checked modules whose import can lead to that of a package which was asked about."""
+    """The checked modules whose import can lead to the import of a package in question."""
     unfollowed: int = 0
-    """How many lines of the checked code call something unknown while it is imported."""
+    """The number of lines in the checked code that call unknown code while it is imported."""
     unparsed: int = 0
-    """How many checked files have functions that nothing calls and that were not read yet."""
+    """The number of checked files with functions that nothing calls and that have not been read yet."""
     left_out: tuple[LeftOut, ...] = ()
     """Files and folders under the paths that were skipped."""
     further: tuple[str, ...] = ()
-    """Further profiles that were asked about."""
+    """Profiles of further machines that were checked for."""
     entries: tuple[str, ...] = ()
-    """The modules whose import was asked about; none where each module is asked about by itself."""
+    """The modules whose import was analysed; empty if each module was analysed by itself."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Return the profiles of all machines that were checked for."""
+        """Return the profiles of all machines for which the code was checked."""
         return self.profile, *self.further
 
 
 class Origin(StrEnum):
-    """The way in which an environment was found."""
+    """How an environment was found."""
 
     NAMED = "named"
-    """By `--python` or `--site-packages`."""
+    """`--python` or `--site-packages` named it."""
     ACTIVE = "active"
     """It is the one that is active in the shell."""
     NEIGHBOUR = "neighbour"
@@ -141,22 +143,22 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The amount of code that an answer covers and omits, without which a clean answer proves nothing."""
+    """How much code an answer covers and omits; without this a clean answer would prove nothing."""
 
     modules: int = 0
-    """Checked modules that were followed."""
+    """The number of checked modules that were followed."""
     read: int = 0
-    """All modules that were followed, including those of dependencies."""
+    """The number of all modules that were followed, including those of dependencies."""
     entries: tuple[str, ...] = ()
-    """The modules whose import was asked about; empty where every module is one."""
+    """The modules whose import was analysed; empty if each module was analysed by itself."""
     unfollowed: int = 0
-    """How many lines of the checked code call something unknown while it is imported."""
+    """The number of lines in the checked code that call unknown code while it is imported."""
     unparsed: int = 0
-    """How many checked files have functions that nothing calls and that were not read yet."""
+    """The number of checked files with functions that nothing calls and that have not been read yet."""
     left_out: tuple[LeftOut, ...] = ()
     """Files and folders under the paths that were skipped."""
     not_asked: tuple[str, ...] = ()
-    """Profiles for which the same code was not checked."""
+    """Profiles for which this code was not checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,32 +166,34 @@ class EnvironmentRead:
     """The environment of one check, and the packages and variables that were missing there."""
 
     folder: str | None
-    """Its site-packages, relative to the user's folder; None when there is none."""
+    """Its site-packages, relative to the user's folder; None if there is none."""
     origin: Origin
     read: bool
-    """False for coldfork's own, where it does not hold what the checked code imports."""
+    """False for coldfork's own environment, if it lacks what the checked code imports."""
     absent: tuple[str, ...] = ()
-    """Packages that the checked code always imports, and that were not found; most imported first."""
+    """Packages that the checked code always imports, but that were not found; the most imported first."""
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages, each with an environment variable that must be set before it imports more than was read."""
+    """Packages, each with an environment variable that must be set before all its imports are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeScope:
-    """The scope of `--changed-since`, which omits findings of modules that no change can affect."""
+    """The scope of `--changed-since`: findings in modules that no change can affect are omitted."""
 
     since: str
-    """The revision as it was named."""
+    """The revision as the user named it."""
     files: tuple[str, ...]
-    """The changed Python files, relative to the user's folder; new and removed ones too."""
+    """The changed Python files, including new and removed ones, relative to the user's folder."""
     paths: frozenset[str] | None
-    """The modules that a change can affect, by their paths in reports; None when that is all of them."""
+    """The modules that a change can affect, by their paths in reports; None if all are."""
     modules: int
-    """How many modules are checked."""
+    """The number of checked modules."""
     left_out: int = 0
-    """Findings of modules that no change can affect."""
+    """The number of findings in modules that no change can affect."""
     everything: str = ""
-    """A change that concerns every module: a configuration or a baseline; empty when there is none."""
+    """A change that affects every module, such as that of a configuration or baseline; empty if there is
+    none.
+    """
 
     @property
     def affected(self) -> int:
@@ -199,7 +203,7 @@ class ChangeScope:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """An expression, and its value as the analysis assumed it."""
+    """An expression, and the value that the analysis assumed for it."""
 
     text: str
     value: str
@@ -212,7 +216,7 @@ class Touch:
     effect: str
     accelerator: str
     symbol: str
-    """The call at the end of the way."""
+    """The call at the end of the chain."""
     certain: bool
     condition: str | None
 
@@ -223,7 +227,7 @@ class Imported:
 
     module: str
     found: bool
-    """Whether its source was available to be followed."""
+    """Whether its source was at hand to be followed."""
     condition: str | None
 
 
@@ -234,21 +238,21 @@ class Visit:
     importing: str
     """The module whose import was followed."""
     function: str
-    """The statement's surroundings: a function, a class, or the module itself."""
+    """The code that contains the statement: a function, a class, or the module itself."""
     condition: str | None
-    """The condition on which it runs; None where it always does."""
+    """The condition under which it runs; None if it always does."""
     presumed: tuple[str, ...]
     nominal: bool
-    """False off the path that is taken on the assumed machine."""
+    """False if it is off the path that is taken on the assumed machine."""
     looked_up: bool
-    """True where it was not run, because it only binds a name that was looked up."""
+    """True if it was not run, because it merely binds a name that was looked up."""
     beliefs: tuple[Belief, ...]
     touches: tuple[Touch, ...]
     imports: tuple[Imported, ...]
     ended: str
-    """How following it ended, in words; empty where it went on after it."""
+    """How the analysis ended there, in words; empty if it continued after the statement."""
     times: int = 1
-    """How often the same was seen."""
+    """How often this was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,20 +260,20 @@ class Trace:
     """Everything that the analysis found out about one line."""
 
     path: str
-    """The file, as it was named."""
+    """The file as the user named it."""
     asked: int
-    """The line that was asked about."""
+    """The line that the user asked about."""
     line: int
-    """The reported line: that of the enclosing statement that was reached, or 0 where none was."""
+    """The line that is reported: that of the enclosing statement that was reached, or 0 if none was."""
     text: str
-    """That line as in the file."""
+    """The text of that line."""
     visits: tuple[Visit, ...]
     modules: int
-    """How many modules were followed."""
+    """The number of modules that were followed."""
     within: str = ""
-    """The function around the line."""
+    """The function that contains the line."""
     unfinished: tuple[str, ...] = ()
-    """Where following the modules of the visits ended too soon, in words."""
+    """Where the analysis of the visited modules ended too soon, in words."""
 
 
 T = TypeVar("T")
@@ -278,7 +282,7 @@ _ROOT = f"{__name__.partition('.')[0]}."
 _MOST = 200
 
 FAILED = "coldfork itself failed on it: "
-"""The beginning of the reason for not reading a file, where it is coldfork's fault."""
+"""How the reason for not reading a file begins if it is coldfork's own fault."""
 
 
 def describe(problem: Exception) -> str:
@@ -289,7 +293,7 @@ def describe(problem: Exception) -> str:
 
 
 class Faults:
-    """A collector of the gaps in an answer that coldfork's own faults cause."""
+    """Collects the gaps in an answer that are due to faults of coldfork itself."""
 
     def __init__(self) -> None:
         self.noted: dict[Unfinished, None] = {}
@@ -303,9 +307,9 @@ class Faults:
         line: int = 0,
         function: str = "",
     ) -> T:
-        """Return the result of some work; if coldfork fails, note the fault and return `otherwise`.
+        """Return the result of some work; if coldfork fails at it, record the fault and return `otherwise`.
 
-        Without a module, it concerns the check as a whole.
+        Without a module, the fault concerns the check as a whole.
         """
         try:
             return work()
@@ -318,7 +322,7 @@ class Faults:
     def note(
         self, problem: Exception, module: str = "", path: str = "", line: int = 0, function: str = ""
     ) -> None:
-        """Note an error as a fault of coldfork."""
+        """Record an error as a fault of coldfork."""
         said = describe(problem)
         self.noted[Unfinished(module, function or module, path, line, "fault", True, said)] = None
 

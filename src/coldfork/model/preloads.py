@@ -14,7 +14,7 @@ ENOUGH = 0.9
 
 
 class Stain(StrEnum):
-    """The reason why a process must not fork after a module's import, or could not import the module."""
+    """Why a process must not fork after a module's import, or could not import the module."""
 
     DEVICE = "device"
     """It wakes a device, or a runtime that no forked child can use."""
@@ -29,11 +29,13 @@ class Stain(StrEnum):
     ENVIRONMENT = "environment"
     """It reads a variable that differs between workers."""
     SEEDS = "seeds"
-    """It draws random numbers that would be the same in every worker, and are not seeded anew."""
+    """It draws random numbers that would be the same in every worker, because the generator is not seeded
+    again.
+    """
     BREAKS = "breaks"
     """A child that was forked afterwards could not do its work."""
     RAISES = "raises"
-    """Its import raises when only clean modules are imported before it."""
+    """Its import raises an error, after clean modules only."""
     ENDS = "ends"
     """Its import ends the process."""
     HANGS = "hangs"
@@ -42,13 +44,13 @@ class Stain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A module that may be preloaded, as a forked child has proven."""
+    """A module that may be preloaded, as a forked child has shown."""
 
     module: str
     seconds: float
-    """The processor time of its import, after those before it in the list."""
+    """The processor time of its import, after the modules before it in the list."""
     tried: tuple[str, ...] = ()
-    """The actions of a child that was forked afterwards."""
+    """What a child that was forked afterwards did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +62,18 @@ class LeftOut:
     reason: str
     path: str | None = None
     line: int | None = None
-    """The line of the module that does it, where that was seen."""
+    """The line of the module that is responsible, if it was seen."""
     call: str | None = None
     chain: tuple[ImportSite, ...] = ()
-    """The imports that led there, outermost first, each with the line that requested the next."""
+    """The imports that led there, outermost first, each with the line that requested the next one."""
     stack: tuple[Frame, ...] = ()
     seconds: float = 0.0
-    """The processor time of its import, with all that it imports."""
+    """The processor time of its import, including everything that it imports."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that the import of a module of the list reads or sets."""
+    """A variable that is read or set by the import of a module in the list."""
 
     name: str
     module: str | None
@@ -81,7 +83,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A line that woke no device here, but may on other machines, according to `coldfork check`."""
+    """A line that woke no device here but may wake one on other machines, according to `coldfork check`."""
 
     module: str
     accelerator: str | None
@@ -96,35 +98,35 @@ class Preloading:
     """The result of one `coldfork preload`, for the renderers."""
 
     wanted: tuple[str, ...]
-    """The imports of a worker."""
+    """The modules that a worker imports."""
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     python: str
     kept: tuple[Kept, ...]
-    """In the order in which they are to be imported."""
+    """The modules to preload, in the order of their import."""
     left_out: tuple[LeftOut, ...] = ()
     reads: tuple[VariableUse, ...] = ()
     writes: tuple[VariableUse, ...] = ()
     seeds: tuple[str, ...] = ()
-    """Sources of random numbers beyond those that are always seeded anew: module, colon and name."""
+    """Sources of random numbers that workers must seed besides the usual ones: module, colon and name."""
     doubts: tuple[Doubt, ...] = ()
     unread: str | None = None
-    """Why the sources could not be read, where they could not."""
+    """Why the sources could not be read; None if they were."""
     total: float = 0.0
-    """The processor time that a worker takes to import all that it needs."""
+    """The processor time that a worker takes to import everything that it needs."""
     rest: float | None = None
-    """The same with the list preloaded; None when that is not known."""
+    """The same time with the list preloaded; None if it is unknown."""
     trouble: str | None = None
-    """The failure of a worker that was forked with the list preloaded."""
+    """How a worker failed that was forked with the list preloaded."""
     loaded: int = 0
-    """How many modules importing all of it loads."""
+    """The number of modules that are loaded when everything is imported."""
     file: str | None = None
-    """The list that was checked; None when a new one was made."""
+    """The list that was checked; None if a new one was made."""
     listed: str | None = None
-    """The file of the new one; None when it is not written."""
+    """The file with the new list; None if it was not written."""
     seconds: float = 0.0
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """The file behind each path: paths are relative to the folder that holds the top package."""
+    """The file behind each path; the paths are relative to the folder of the top-level package."""
 
     @property
     def share(self) -> float | None:

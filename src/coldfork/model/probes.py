@@ -14,13 +14,13 @@ class ProbeStatus(StrEnum):
     """The result of one import."""
 
     COLD = "cold"
-    """It ended, and no device is awake."""
+    """The import ended, and no device is awake."""
     WOKEN = "woken"
-    """It woke a device, whatever happened afterwards."""
+    """The import woke a device, whatever happened afterwards."""
     FAILED = "failed"
-    """It did not complete: an exception, a crash, an exit, the time limit."""
+    """The import did not complete: an exception, a crash, an exit, the time limit."""
     UNKNOWN = "unknown"
-    """It ended, but whether a device is awake could not be found out."""
+    """The import ended, but it is unknown whether a device is awake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Wake:
     accelerator: str
     level: Level | None
     module: str | None
-    """The module in progress; None where it could not be told."""
+    """The module that was being loaded; None if this is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Failure:
     type: str
     message: str
     stack: tuple[Frame, ...] = ()
-    """Outermost first; the last frame is where it was raised."""
+    """Outermost first; the last frame raised the exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +50,35 @@ class ModuleProbe:
     module: str
     status: ProbeStatus
     reason: str | None = None
-    """Why it failed or is unknown; for a woken module, what could not be found out."""
+    """Why it failed or is unknown; for a woken module, what is unknown about it."""
     accelerator: str | None = None
     level: Level | None = None
-    """How deep the accelerator is awake after the import."""
+    """How far the accelerator is awake after the import."""
     woken_to: Level | None = None
-    """How deep the waking line itself woke it, where a closer look saw that."""
+    """How far the waking line itself woke it, if a closer look has seen that."""
     waker: Waker | None = None
     """The import-time site that woke it first."""
     text: str = ""
     """The source line of that site."""
     wakes: tuple[Wake, ...] = ()
-    """Everything that woke, in order, including runtimes that are not fork-safe."""
+    """Everything that woke, in order, including runtimes that do not survive a fork."""
     failure: Failure | None = None
     output: str = ""
-    """The end of what the import printed, kept when it failed."""
+    """The end of what the import printed; kept if the import failed."""
     output_cut: bool = False
     file: str | None = None
-    """The file that the module was loaded from; None where that is not known."""
+    """The file from which the module was loaded; None if it is unknown."""
     asleep: bool = False
     """Whether every device was seen to be cold when the import ended, however it ended."""
     modules_loaded: int | None = None
     """How many modules the import loaded; None if it did not complete."""
     seconds: float = 0.0
     values: Mapping[str, tuple[str, bool]] | None = None
-    """The contents of its public names, and whether they are complete; None where they were not asked for."""
+    """The contents of its public names, each with whether it is complete; None if this was not requested."""
 
     @property
     def judged(self) -> bool:
-        """Whether the probe could tell if the import wakes a device."""
+        """Whether the probe could decide if the import wakes a device."""
         return self.status in (ProbeStatus.COLD, ProbeStatus.WOKEN)
 
 
@@ -95,15 +95,15 @@ class Probing:
     forked: bool = False
     """Whether the modules were imported in forked children."""
     left: tuple[str, ...] = ()
-    """The modules about which nothing is known, because the probe was interrupted."""
+    """The modules about which nothing is known because the probe was interrupted."""
     interrupted: bool = False
-    """Whether the probe was interrupted; what it had found by then is here."""
+    """Whether the probe was interrupted; the results until then are here."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """The file behind each path: paths are relative to the folder that holds the top package."""
+    """The file behind each path; the paths are relative to the folder of the top-level package."""
 
     @property
     def status(self) -> ProbeStatus:
-        """The verdict on all modules together: woken beats unknown beats cold."""
+        """The verdict on all modules together: `woken` overrides `unknown`, which overrides `cold`."""
         if any(probe.status is ProbeStatus.WOKEN for probe in self.modules):
             return ProbeStatus.WOKEN
         return ProbeStatus.COLD if all(probe.judged for probe in self.modules) else ProbeStatus.UNKNOWN
@@ -113,11 +113,11 @@ class Outcome(StrEnum):
     """The verdict on a fix, from imports or tests before and after it."""
 
     PROVEN = "proven"
-    """The import woke a device and is cold now, and the module holds what it held."""
+    """The import woke a device and is cold now, and the module has the same contents as before."""
     REFUTED = "refuted"
     """The import still wakes a device, or something has changed."""
     NOT_TESTABLE = "not-testable"
-    """It cannot be told."""
+    """It cannot be decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class NameChange:
     before: str | None
     after: str | None
     is_import: bool = False
-    """True where an import bound it, which the fix has moved."""
+    """True if an import bound it that the fix has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +138,13 @@ class ModuleProof:
     module: str
     path: str
     reason: str = ""
-    """Why it was not tested; empty where it was."""
+    """Why it was not tested; empty if it was."""
     before: ModuleProbe | None = None
     after: ModuleProbe | None = None
     same: int = 0
-    """How many public names hold what they held."""
+    """The number of public names whose contents are unchanged."""
     alike: int = 0
-    """How many hold objects of which only the types could be compared."""
+    """The number of public names of whose contents only the types could be compared."""
     changes: tuple[NameChange, ...] = ()
 
     @property
@@ -165,7 +165,7 @@ class ModuleProof:
         if self.after.status is ProbeStatus.WOKEN:
             return Outcome.NOT_TESTABLE if self._is_woken_elsewhere else Outcome.REFUTED
         if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
-            # If the import also failed before the fix, after waking the device, it came as far as before.
+            # If the import also failed before the fix, after waking the device, it got as far as before.
             return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE
         # An import that wakes nothing after the fix proves nothing if it woke nothing before.
         is_seen = (self.before.status, self.after.status) == (ProbeStatus.WOKEN, ProbeStatus.COLD)
@@ -177,7 +177,7 @@ class CommandEnd:
     """The end of a run of the project's own tests."""
 
     status: int | None
-    """The exit status; None where a signal or the time limit ended them."""
+    """The exit status; None if a signal or the time limit ended the tests."""
     said: str
     """The last line that they printed, or what ended them."""
 
@@ -186,7 +186,7 @@ class CommandEnd:
 class TestsProof:
     """The project's own tests, before and after the fix."""
 
-    __test__ = False  # pytest would collect a class of this name as a test
+    __test__ = False  # otherwise pytest would take this class for a test
 
     command: str
     before: CommandEnd
@@ -207,9 +207,9 @@ class Proof:
     device: str
     """The device on which the imports ran: `virtual:` and its name."""
     mended: int
-    """The causes that the fixes mend."""
+    """The number of causes that the fixes mend."""
     left: int
-    """The causes that a check finds afterwards."""
+    """The number of causes that a check still finds afterwards."""
     modules: tuple[ModuleProof, ...]
     tests: TestsProof | None = None
     interrupted: bool = False
@@ -222,6 +222,6 @@ class Proof:
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
-        """Return how many modules there are of each outcome."""
+        """Return the number of modules with each outcome."""
         found = [module.outcome for module in self.modules]
         return {outcome: found.count(outcome) for outcome in Outcome}

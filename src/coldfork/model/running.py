@@ -13,15 +13,15 @@ class StartedBy(StrEnum):
     """How a running process was started."""
 
     FORK = "fork"
-    """It is a copy of another process, and has run no program of its own since."""
+    """It is a copy of another process, and has executed no program of its own since."""
     SPAWN = "spawn"
-    """multiprocessing, or a library built like it, started a fresh interpreter for it."""
+    """multiprocessing, or a similar library, started a fresh interpreter for it."""
     FORKSERVER = "forkserver"
-    """multiprocessing's server forked it."""
+    """A server of multiprocessing forked it."""
     EXEC = "exec"
     """It was started as a program."""
     UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
+    """It is unknown how it was started; the reason says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Threads:
 
     total: int
     python: int | None = None
-    """Those that Python runs, including the main thread; None when they could not be told apart."""
+    """The threads that Python runs, including the main thread; None if they could not be told apart."""
     libraries: tuple[tuple[str, int], ...] = ()
-    """The libraries that started the others, each with how many."""
+    """The libraries that started the others, each with the number of its threads."""
     untraced: int = 0
-    """How many could not be traced to what started them."""
+    """The number of threads that could not be traced to what started them."""
     reason: str | None = None
     """Why they could not be told apart."""
 
@@ -45,28 +45,30 @@ class RunningPython:
 
     pid: int
     parent: int | None
-    """The nearest of its ancestors that is listed too."""
+    """The nearest ancestor that is also listed."""
     depth: int
-    """How many of its ancestors are listed."""
+    """The number of ancestors that are listed."""
     executable: str | None
     command: tuple[str, ...]
     """Its command line, without secrets."""
     started: float
-    """In seconds since 1970, as the kernel's clock has it."""
+    """When it was started, in seconds since 1970, by the kernel's clock."""
     how: StartedBy
     reason: str | None = None
-    """Why it is not known how it was started."""
+    """Why it is unknown how it was started."""
     role: str | None = None
-    """Its service to other processes: `forkserver`, `resource tracker`."""
+    """What it does for other processes: `forkserver`, `resource tracker`."""
     states: tuple[State, ...] = ()
     threads: Threads | None = None
-    """None when it may not be seen."""
+    """Its threads; None if this user may not see them."""
     recording: str | None = None
     """The file in which `coldfork run` records it."""
 
     @property
     def poisoned(self) -> tuple[State, ...]:
-        """The accelerators that this process can no longer use, without runtimes that are not devices."""
+        """The accelerators that this process can no longer use; runtimes that are not devices do not
+        count.
+        """
         return tuple(
             state
             for state in self.states
@@ -79,12 +81,12 @@ class Census:
     """The Python processes running at one moment, each after its parent."""
 
     moment: float
-    """When they were looked at, in seconds since 1970."""
+    """When they were examined, in seconds since 1970."""
     processes: tuple[RunningPython, ...]
     vanished: int = 0
-    """How many ended while they were looked at."""
+    """How many ended while they were being examined."""
     asked: tuple[int, ...] = ()
-    """The processes whose trees these are; none when they are all of a user's."""
+    """The processes whose trees are listed; empty if all processes of a user are."""
 
     @property
     def poisoned(self) -> tuple[RunningPython, ...]:
@@ -104,16 +106,16 @@ class WarmServer:
     began: float
     """When it was started, in seconds since 1970."""
     idle_seconds: float
-    """How long ago it was last asked for a script."""
+    """How many seconds ago it was last asked for a script."""
     scripts: int
-    """How many scripts it has started."""
+    """The number of scripts that it has started."""
     importing: str | None = None
     """The module that it is importing."""
     trouble: str | None = None
     """Why it cannot start scripts."""
     ready_after_seconds: float | None = None
     pss_bytes: int | None = None
-    """Its share of memory; memory that it shares with others is divided among them."""
+    """Its share of memory: memory that it shares with others is divided among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +125,5 @@ class WarmServers:
     keeper: int | None
     """The pid of the keeper; None while none runs."""
     idle_timeout_seconds: float | None
-    """After this long without a request the keeper ends."""
+    """After this many seconds without a request, the keeper ends."""
     servers: tuple[WarmServer, ...] = ()

@@ -7,22 +7,22 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The progress of an accelerator's runtime in a process, such as cold or awake."""
+    """The state of an accelerator's runtime in a process."""
 
     ABSENT = "absent"
     """Its library is not loaded."""
     COLD = "cold"
-    """Its library is loaded and not initialised."""
+    """Its library is loaded but not initialised."""
     AWAKE = "awake"
     """It was initialised in this process."""
     POISONED = "poisoned"
-    """This process was forked from one where it was awake."""
+    """This process was forked from one in which it was awake."""
     UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
+    """It is unknown; the reason says why."""
 
 
 class Level(StrEnum):
-    """The depth to which an accelerator was woken: only the driver, or a context on a device as well."""
+    """How far an accelerator was woken: only the driver, or also a context on a device."""
 
     DRIVER = "driver"
     CONTEXT = "context"
@@ -39,7 +39,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class ImportSite:
-    """One import of a chain: a module being loaded, and its line that imported the chain's next module."""
+    """One import of a chain: a module being loaded, and its line that imports the next module of the
+    chain.
+    """
 
     module: str
     path: str | None = None
@@ -48,7 +50,7 @@ class ImportSite:
 
 @dataclass(frozen=True, slots=True)
 class Waker:
-    """The import-time site that woke a device: the same place that `coldfork check` would name."""
+    """The import-time site that woke a device: the place that `coldfork check` would name, too."""
 
     module: str | None
     path: str | None
@@ -71,12 +73,12 @@ class State:
     status: Status
     level: Level | None = None
     reason: str | None = None
-    """Why the status is what it is; always given for `unknown` and `poisoned`."""
+    """The reason for the status; always given for `unknown` and `poisoned`."""
     library: str | None = None
-    """The shared library or Python package that was asked."""
+    """The shared library or Python package that was examined."""
     waker: Waker | None = None
     survives_fork: bool = False
-    """True when handlers of its own let a forked child go on without what this process has of it."""
+    """True if its own fork handlers let a child continue without what the parent has of it."""
 
     @property
     def unsafe_to_fork(self) -> bool:

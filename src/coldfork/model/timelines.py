@@ -1,6 +1,6 @@
 """The contents of a recording: the imports, wakes, starts and states of each process.
 
-`model.recordings` describes the file's lines; these classes are the result of putting them together. Every
+`model.recordings` describes the file's lines; these classes are what the lines say when put together. Every
 time is in seconds since the recording began.
 """
 
@@ -14,25 +14,25 @@ from enum import StrEnum
 from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
-#: Runtimes that do not survive a fork, but are no devices. Other names in recordings are accelerators.
+# Runtimes that do not survive a fork but are not devices. All other names in recordings are accelerators.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
 
-#: A kind of happening: a forked child uses something that its parent held.
+# A kind of effect: a forked child uses something that its parent held.
 TOUCHES = "touches-poisoned"
 
-#: Code of the standard library that starts processes; the line of interest is the caller's.
+# Code of the standard library that starts processes; the relevant line is its caller's.
 _STARTERS = re.compile(
     r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 
 
-#: Installed code, which acts because a line of the program's own calls it.
+# Installed code, which runs because a line of the program's own calls it.
 _INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
 
 
 class How(StrEnum):
-    """The way in which a process was started."""
+    """How a process was started."""
 
     RUN = "run"
     FORK = "fork"
@@ -40,7 +40,7 @@ class How(StrEnum):
     EXEC = "exec"
     SUBPROCESS = "subprocess"
     UNKNOWN = "unknown"
-    """The line that says so is missing from the recording."""
+    """The recording lacks the line that says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Import:
     thread: int
     children: tuple[Import, ...] = ()
     finished: bool = True
-    """False when only what it imported was recorded: it was in progress when the recording ended."""
+    """False if only its nested imports were recorded, because it was in progress when the recording ended."""
 
     @property
     def own_seconds(self) -> float:
-        """The time of this import without that of its nested imports."""
+        """The time of this import without its nested imports."""
         return max(0.0, self.seconds - sum(child.seconds for child in self.children))
 
 
@@ -83,7 +83,7 @@ class Happening:
     thread: int
     stack: tuple[Frame, ...] = ()
     leaves: bool | None = None
-    """Of a touch: whether its error left there the code that might have caught it; None where unknown."""
+    """For a touch: whether its error left the code that might have caught it; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +100,30 @@ class Departure:
     states: tuple[State, ...]
     """The states of the departing process just before."""
     child: int | None
-    """The number of the process it led to."""
+    """The number of the resulting process."""
     purpose: Purpose | None = None
-    """The purpose of a forked child; None for other ways, and where it was not recorded."""
+    """The purpose of a forked child; None for other ways, or if it was not recorded."""
     held: tuple[Held, ...] = ()
-    """Things that the departing process held and that a forked child might not be able to use."""
+    """What the departing process held and a forked child might not be able to use."""
 
     does: Mapping[str, Deed] = field(default_factory=dict)
-    """Those of them that the child would certainly touch."""
+    """What the child will certainly do with these things, by name."""
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Return each held thing's judgement for the child; empty if the child's purpose is not recorded."""
+        """Return the judgement of each held thing for the child; empty if the child's purpose is not
+        recorded.
+        """
         if self.purpose is None:
             return {}
         return {one.name: judge(one, self.purpose, self.does) for one in self.held}
 
     @property
     def site(self) -> Frame | None:
-        """The innermost line of the program's own code that caused the departure.
+        """Return the innermost line of the program's own code that caused the departure.
 
-        Without one, as in a server that its own command starts, the innermost line outside the standard
-        library's starters.
+        If there is none, as in a server that its own command starts, return the innermost line outside the
+        standard library's code that starts processes.
         """
         own = [frame for frame in self.stack if not _INSTALLED.search(frame.path)]
         others = [frame for frame in self.stack if not _STARTERS.search(frame.path)]
@@ -139,7 +141,7 @@ class Stretch:
     level: Level | None = None
     reason: str | None = None
     inferred: bool = False
-    """True when the process was not examined: the state follows from its parent's."""
+    """True if the process was not examined, and the state follows from its parent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Process:
     """One process from its first line in the recording to its last."""
 
     number: int
-    """Its number in the recording; a pid alone may be used twice."""
+    """The process's number in the recording, because a pid may be used twice."""
     pid: int | None
     parent: int | None
     """The number of the process that started it."""
@@ -156,21 +158,21 @@ class Process:
     begin: float
     end: float
     watched: bool = True
-    """False when the recording knows of it only from others."""
+    """False if the process is known only from what other processes reported."""
     python: str | None = None
-    """The interpreter of an unwatched process, as far as it ran Python."""
+    """The interpreter of an unwatched process, if it ran Python."""
     unseen: str = ""
-    """Why it was not watched, where that is known."""
+    """Why the process was not watched, if that is known."""
     ended: bool = False
-    """True when its exit was seen; otherwise, `end` is when it was last seen."""
+    """True if its exit was seen; otherwise `end` is when it was last seen."""
     status: int | None = None
     signal: int | None = None
     running: bool = False
-    """True when it was still running as the recording ended."""
+    """True if it was still running when the recording ended."""
     looked_at_end: bool = False
-    """True when the states at its very end were seen: a killed process cannot report them."""
+    """True if the states at its very end were seen; a killed process cannot report them."""
     begun: bool = True
-    """False when Python ended before it ran anything of its program, such as a missing file."""
+    """False if Python ended before it ran any of its program, for example because the file is missing."""
     imports: tuple[Import, ...] = ()
     """The outermost imports, in the order in which they began."""
     wakes: tuple[Wake, ...] = ()
@@ -185,24 +187,26 @@ class Process:
 
     @property
     def executed_at(self) -> float | None:
-        """The time of the process's exec, which drops every inherited state; None without one."""
+        """The time at which the process executed a program, which drops every inherited state; None if it did
+        not.
+        """
         return next((departure.at for departure in self.departures if departure.how is How.EXEC), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The unreadable parts of a file."""
+    """The parts of a file that could not be read."""
 
     lines: int = 0
-    """How many whole lines could not be read."""
+    """The number of whole lines that could not be read."""
     first: int | None = None
-    """The number of the first of them."""
+    """The line number of the first of them."""
     reason: str = ""
     """Why the first one could not be read."""
     cut_short: bool = False
-    """True when the last line is incomplete."""
+    """True if the last line is incomplete."""
     foreign: Mapping[str, int] = field(default_factory=dict)
-    """Kinds of events that this version does not know, and how many lines of each were skipped."""
+    """Kinds of events unknown to this version, with the number of lines that were skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A failure of the watch, after which it went on."""
+    """A failure of the watch, after which it continued."""
 
     at: float
     process: int
@@ -229,7 +233,7 @@ class Recording:
     """All contents of a recording, in the order of the events."""
 
     name: str
-    """The name of its source."""
+    """The name of the file or stream that it was read from."""
     tool: str = ""
     started: str = ""
     python: str = ""
@@ -238,7 +242,7 @@ class Recording:
     cwd: str = ""
     device: str = ""
     follow: bool = True
-    """Whether the processes that the program starts were to be watched, too."""
+    """Whether the processes that the program starts were also to be watched."""
     environment: Mapping[str, str] = field(default_factory=dict)
     processes: tuple[Process, ...] = ()
     cut: Cut | None = None

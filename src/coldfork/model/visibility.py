@@ -1,4 +1,4 @@
-"""Which devices a process sees under a variable such as CUDA_VISIBLE_DEVICES, by the driver's own rules."""
+"""Which devices a process sees with a variable such as CUDA_VISIBLE_DEVICES, by the driver's own rules."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _UUID = "GPU-"
 
 
 def visible(setting: str | None, uuids: Sequence[str]) -> tuple[int, ...]:
-    """Return the ordinals of the devices that a process sees, in its order; `uuids` are all devices.
+    """Return the numbers of the devices that a process sees, in its order; `uuids` lists all devices.
 
-    The driver reads from the left and stops at the first invalid entry; a device that is named twice makes it
-    show none at all. The first entry decides whether the others are numbers or UUIDs.
+    The driver reads from the left and stops at the first invalid entry; if a device is named twice, it shows
+    none at all. The first entry decides whether all entries are numbers or UUIDs.
     """
     if setting is None:
         return tuple(range(len(uuids)))

@@ -1,1 +1,1 @@
-"""The decision how this process may start another: the evidence, the policy, and the reasons."""
+"""Decide how this process may start another: the evidence, the policy, and the reasons."""

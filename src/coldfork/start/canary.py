@@ -1,4 +1,4 @@
-"""Fork a child that tries the typical acts of a worker, under a watchdog, to see whether they work."""
+"""Fork a child that tries what a worker typically does, under a watchdog, to see whether it works."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _MOST = 1 << 16
 
 
 def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
-    """Return by a trial whether a child that this thread forks now can work.
+    """Fork a child as a trial, and return whether a child that this thread forks now can work.
 
-    The child runs one parallel operation of each runtime that is loaded here, and asks each such device. If
-    it hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this
-    process; `coldfork.guard` lets it pass. It cannot tell what it cannot try, such as a lock that another
-    thread holds at the moment.
+    The child runs one parallel operation of each runtime that is loaded here, and queries each loaded device
+    once. If it hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in
+    this process; `coldfork.guard` allows the fork. The trial cannot show everything: for example, another
+    thread may hold a lock at the moment.
 
-    The answer also holds what the table of forks says of such a child, as used by guard and decide.
+    The answer also contains the judgement of such a child by the table that `guard` and `decide` use.
     """
     if not hasattr(os, "fork"):
         raise UsageError("this platform has no fork, so there is nothing to try")
@@ -70,7 +70,7 @@ def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
 
 
 def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason, ...]:
-    """Return the table's reasons against forking a child that makes these trials, heaviest first."""
+    """Return the reasons of the table against forking a child that makes these trials, the heaviest first."""
     does = {name: Deed("the canary", trial.name, ()) for trial in reversed(todo) for name in trial.about}
     reasons = runtimes.judged(found, Purpose.PLAIN, WAKERS.of, does)
     return tuple(sorted(reasons, key=lambda reason: -reason.weight.rank))
@@ -87,7 +87,7 @@ def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Cal
 
 
 def _allowed() -> AbstractContextManager[object]:
-    """Let the fork in the block pass the guard, if this process has one."""
+    """Let the guard, if this process has one, allow the forks of the block."""
     guard = sys.modules.get("coldfork.start.guard")
     if guard is None:
         return nullcontext()
@@ -99,7 +99,7 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: 
     """Run the trials in the child; it never returns."""
     status = 1
     try:
-        # By default an alarm ends even a process that is stuck in C after its parent has gone.
+        # By default an alarm ends the child, even if it is stuck in C code after its parent has gone.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, timeout + 1)
         keep_no_core()
@@ -113,7 +113,7 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: 
         text = f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]
         os.write(sending, _FAILED + text.encode("utf-8", "replace") + b"\n")
     finally:
-        # Without Python's shutdown, whose exit handlers belong to the parent.
+        # Skip Python's shutdown, whose exit handlers belong to the parent.
         os._exit(status)
 
 
@@ -125,7 +125,7 @@ def _leave_no_trace() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
-    # Replaced, so that only the parent writes the output that it has not flushed yet.
+    # Replaced, so that only the parent writes the output that is not flushed yet.
     sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
 
 
@@ -184,7 +184,7 @@ def _answer(
 
 
 def _otherwise(against: tuple[Reason, ...]) -> str:
-    """Return a clause for a successful child: breaks that the table had expected, and untried acts."""
+    """Return a clause about a child that succeeded: failures that the table expected, and untried acts."""
     broken = [one.text for one in against if one.judgement is Judgement.BREAKS]
     untried = [one.condition or one.text for one in against if one.judgement is Judgement.BREAKS_IF]
     said = f"; it was expected to break, because {', '.join(broken)}" if broken else ""

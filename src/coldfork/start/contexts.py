@@ -23,7 +23,7 @@ _LOG = logging.getLogger("coldfork")
 
 
 class StartMethodWarning(UserWarning):
-    """A start method that you chose is used despite the reasons against it in the message."""
+    """A start method that you chose is used, despite the reasons against it in the message."""
 
 
 def get_context(
@@ -38,8 +38,8 @@ def get_context(
     """Return a `multiprocessing` context whose start method is safe here, and log the reason in one line.
 
     A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
-    variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
-    of `decide`. `levels` is how many frames above the warning its caller is.
+    environment variables from which vLLM and others choose a start method, so that they choose the same one.
+    `target` and `strict` are passed to `decide`. The warning points `levels` frames above this function.
     """
     import multiprocessing
 
@@ -58,10 +58,10 @@ def get_context(
 
 
 def apply(method: str, environment: MutableMapping[str, str]) -> None:
-    """Set the variables that frameworks read, so that all of them use this method.
+    """Set the environment variables that frameworks read, so that all of them use this method.
 
-    vLLM and PyTorch's inductor do not know forkserver: in its place they get spawn, which is as safe. The
-    inductor's own default, a process of its own, is safer than a fork and is left alone.
+    vLLM and PyTorch's inductor do not support forkserver, so they get spawn instead, which is as safe. By
+    default the inductor starts a separate process, which is safer than a fork, so that setting is left alone.
     """
     environment["VLLM_WORKER_MULTIPROC_METHOD"] = "fork" if method == "fork" else "spawn"
     environment["MULTIPROCESSING_START_METHOD"] = method
@@ -79,7 +79,7 @@ def _tell_rays_address(environment: MutableMapping[str, str]) -> None:
 
 
 def _warn(method: str, decision: Decision, levels: int) -> None:
-    # A user who chose a forkserver need not be warned that it saves nothing over spawn.
+    # A user who chose forkserver need not be warned that it saves nothing over spawn.
     against = [one for one in decision.against(method) if one.code != "forkserver-preloads-nothing"]
     if not against:
         _LOG.info("%s, as requested", method)

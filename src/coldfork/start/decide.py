@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from coldfork.model.decisions import Decision
     from coldfork.start.static_reach.answers import Reach
 
-# Shared by the whole process, so that a question which timed out is not asked again.
+# Shared by the whole process, so that a question that has timed out is not asked again.
 _REACH = StaticReach()
 
 
 def decide(target: object = None, *, strict: bool = False, reach: Reach | None = None) -> Decision:
-    """Return the start method for a process that this thread would start now, with its reasons.
+    """Return the start method for a process that this thread would start now, and the reasons for it.
 
-    It changes nothing: it starts only a check of the target's source in another process, imports nothing of
-    the target, and changes no setting. `target` is what the process will run: a callable, a module, or a text
-    such as `"package.module:function"`; what importing its module wakes counts too. With `strict`, a loaded
-    framework and a visible device are reason enough.
+    Nothing is changed and nothing of the target is imported; only a check of its source may run, in another
+    process. `target` is what the new process will run: a callable, a module, or a text such as
+    `"package.module:function"`; devices that importing its module wakes are considered too. With `strict`, a
+    loaded framework and a visible device are reason enough not to fork.
     """
     return weighed(target, strict=strict, reach=reach)
 
 
 def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
-    """Return the decision; with `about_servers`, examine the forkserver even if fork is possible."""
+    """Return the decision; with `about_servers`, examine the forkserver even if a fork is possible."""
     wanted = target_of(target)
     surroundings = Surroundings(
         strict=strict,

@@ -1,4 +1,4 @@
-"""The forkserver of multiprocessing: its preloads, and whether it runs; it is never started here."""
+"""The forkserver of multiprocessing: whether it runs, and what it preloads; nothing here starts it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MODULE = "multiprocessing.forkserver"
-# Variables that the shell or a library sets for one process, and that may differ.
+# Variables that the shell or a library sets for each process, and that may therefore differ.
 _OF_ONE_PROCESS = ("_", "KMP_", "PWD", "OLDPWD", "SHLVL")
 
 
@@ -19,7 +19,9 @@ class Server:
     """The facts about the forkserver that are known without starting or asking it."""
 
     preload: tuple[str, ...] = ()
-    """The modules it imports before it forks, without `__main__`, which it imports in each process anew."""
+    """The modules that it imports before it forks; `__main__` is not among them, because each process imports
+    it.
+    """
     running: bool = False
     differences: tuple[str, ...] = ()
     """The variables of the environment that have changed since it was started."""

@@ -1,9 +1,9 @@
 """The policy that chooses a start method by the reasons against each; a pure function.
 
 1. Fork, if nothing speaks against it.
-2. Fork too, if no other method can start the target at all, and only circumstances speak against it, or what
-   the child may not touch is watched, so that it fails at once if it does.
-3. Else forkserver, if nothing speaks against it: a clean server can be had, and it pays.
+2. Fork too, if no other method can start the target at all, and the reasons against a fork are only
+circumstances, or things whose use the child notices and fails at once.
+3. Else forkserver, if nothing speaks against it: a clean server is possible, and saves time.
 4. Else spawn, whatever speaks against it.
 """
 
@@ -46,7 +46,7 @@ def _is_bearable(reason: Reason) -> bool:
 def _worst(reasons: tuple[Reason, ...], method: str) -> int:
     """Return the weight of the heaviest reason against a method; 0 if there is none.
 
-    Reasons against every method do not help to choose between them.
+    Reasons against all methods do not count, because they do not help to choose.
     """
     ranks = [one.weight.rank for one in reasons if one.against == method and one.against != EVERY]
     return max(ranks, default=0)

@@ -1,8 +1,8 @@
 """This process as its probes see it, read again only after libraries or threads have changed.
 
-Reading the memory map and the records of all threads takes milliseconds in a program that has loaded much, as
-long as a fork itself. The dynamic loader's counters and the kernel's list of threads tell in microseconds
-whether anything changed.
+Reading the memory map and the records of all threads takes milliseconds in a large program, as long as a fork
+itself. The dynamic loader's counters and the kernel's list of threads show within microseconds whether
+anything has changed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Signature = tuple[tuple[int, str, str | None], ...]
 
 
 class Snapshot(ProbedProcess):
-    """A process whose libraries and threads are kept until they change."""
+    """A process whose libraries and threads are remembered until they change."""
 
     def __init__(self, examination: Examination) -> None:
         super().__init__(None)
         self.examination = examination
         self.generation: int = 0
-        """Changes with the libraries and threads."""
+        """A number that changes whenever the libraries or threads do."""
         self._pid: int | None = None
         self._forked: bool | None = None
         self._gate: Gate | None = None
@@ -64,7 +64,7 @@ class Snapshot(ProbedProcess):
 
     @property
     def latest(self) -> tuple[Reading, ...]:
-        """Return the last result of `readings`, for a caller that has just asked."""
+        """Return the last result of `readings`, for a caller that has just called it."""
         return self._readings
 
     @property
@@ -73,9 +73,9 @@ class Snapshot(ProbedProcess):
         return self._settled
 
     def _facts(self) -> tuple[object, ...] | None:
-        """Return the other facts that probes read, beside libraries and threads, by a few look-ups.
+        """Return, by a few look-ups, the facts that probes read besides libraries and threads.
 
-        None where a runtime shows only in the process's open files: there everything is asked each time.
+        Return None if a runtime shows only in the process's open files; then everything is read each time.
         """
         if self.library(*hip.PREFIXES) is not None:
             return None
@@ -107,7 +107,7 @@ class Snapshot(ProbedProcess):
         if begins:
             self._begin()
         gate = self._gate
-        # Called in any case, because `settled` relies on the call.
+        # Called in any case, because `settled` depends on this call.
         changed = gate is None or gate.changed()
         if changed or begins:
             self._read_libraries()
@@ -118,7 +118,7 @@ class Snapshot(ProbedProcess):
             self._read_threads(tasks)
 
     def _begin(self) -> None:
-        """Start afresh in a process that was never examined, such as a forked child."""
+        """Start over in a process that was never examined, such as a forked child."""
         parent = self._pid
         self._pid = os.getpid()
         self._forked = forked_without_exec()
@@ -147,7 +147,7 @@ class Snapshot(ProbedProcess):
             return
         signature = tuple((thread.tid, thread.name, thread.library) for thread in found)
         same = signature == self._signature
-        # A new thread may not have a name yet, so a reading counts only once it is repeated.
+        # A new thread may not have its name yet, so a reading counts only if a second one agrees.
         self._settled = same and all(thread.library for thread in found)
         self._found, self._signature, self._tasks = found, signature, tasks
         if not same:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def state() -> tuple[State, ...]:
     """Return the state of every accelerator and fork-unsafe runtime in this process now; nothing is woken.
 
-    The waker is known if the process was watched when it happened, else it is None.
+    The waker is known if the process was watched at the time of the wake; else it is None.
     """
     return as_states(HERE.readings())
 

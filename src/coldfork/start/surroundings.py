@@ -1,4 +1,4 @@
-"""The facts behind a decision: this process, the machine, and the target; tests replace them."""
+"""The facts on which a decision is based: this process, the machine and the target; tests replace them."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ class Surroundings:
         self.strict = strict
         """Whether a loaded framework and a visible device are reason enough."""
         self.target = target
-        """The target of the new process, if that is known."""
+        """The target of the new process, if it is known."""
         self.reach_of = reach
-        """Tells what importing a target's module does to accelerators."""
+        """The function that returns whether importing a target's module wakes a device."""
         self.deeds = deeds
-        """Tells what the target will certainly touch."""
+        """The function that returns what the target will certainly touch."""
         self.threads: Sequence[NativeThread] | None = snapshot.threads
-        """The threads that Python did not start."""
+        """The threads that were not started by Python."""
         self.module: Callable[[str], Mapping[str, Any] | None] = snapshot.module
-        """Returns the names in a module that the program has imported."""
+        """The function that returns the contents of a module, if the program has imported it."""
         self.setting: Callable[[str], str | None] = snapshot.setting
-        """Returns a variable of the environment."""
+        """The function that returns an environment variable."""
         self.waker: Callable[[str], Waker | None] = WAKERS.of
-        """Tells who woke an accelerator, if it was observed."""
+        """The function that returns the code that woke an accelerator, if the wake was observed."""
         self.platform: str = sys.platform
         self.release: str = os.uname().release if hasattr(os, "uname") else ""
         """The release of the kernel."""
@@ -79,7 +79,7 @@ class Surroundings:
     @property
     def python_threads(self) -> Sequence[PythonThread]:
         """Return the other threads that Python started."""
-        # The interpreter's count comes first: it costs nothing, and most processes have no other threads.
+        # The interpreter's count is read first: it costs nothing, and most processes have no other threads.
         if not python_threads():
             return ()
         known = (self.module("threading") or {}).get("_active")
@@ -98,7 +98,7 @@ class Surroundings:
         return multiprocessing.get_all_start_methods()
 
     def mine(self, worker: NativeThread) -> bool | None:
-        """Return whether a worker of libgomp belongs to the calling thread's pool."""
+        """Return whether a worker thread of libgomp belongs to the calling thread's pool."""
         try:
             return belongs_to_this_thread(worker, self._snapshot.stacks())
         except Exception:
@@ -106,7 +106,7 @@ class Surroundings:
             return None
 
     def device(self) -> str | None:
-        """Return a device that the process could use, as far as can be seen without asking a driver."""
+        """Return a device that the process could use, as far as this can be known without asking a driver."""
         virtual = (self.module("coldfork.virtual.installation") or {}).get("installed")
         found = virtual() if virtual is not None else None
         if found is not None:

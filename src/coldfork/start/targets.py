@@ -16,16 +16,16 @@ MAIN = "__main__"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The module that a new process imports, and the function in it."""
+    """The module that a new process will import, and the function in it."""
 
     module: str
     function: str | None = None
     file: str | None = None
-    """The file of the module, where it is known without a search."""
+    """The file of the module, if it is known without a search."""
 
     @property
     def has_no_file(self) -> bool:
-        """Whether the target was typed into an interpreter or a notebook, where no process can import it."""
+        """Whether the target was typed into an interpreter or notebook, so that no process can import it."""
         return self.module == MAIN and self.file is None
 
     @property
@@ -35,7 +35,7 @@ class Target:
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of a process that runs the target: a worker of a known kind, or an unknown function."""
+        """The purpose of a process that runs the target: a worker of a known kind, or any function."""
         return Purpose(purposes.WORKERS.get((self.module, self.function or ""), purposes.PROCESS))
 
     def __str__(self) -> str:
@@ -74,6 +74,6 @@ def _of_callable(thing: Any) -> Target:
 
 
 def _file_of(module: str) -> str | None:
-    """Return the file of an imported module; nothing is searched and nothing imported."""
+    """Return the file of an imported module, without searching or importing anything."""
     found = getattr(sys.modules.get(module), "__file__", None)
     return found if isinstance(found, str) else None

@@ -1,6 +1,6 @@
 """A canary's trials in its child: one parallel operation of each loaded runtime, one query of each device.
 
-Everything is prepared in the parent without being run there, and nothing is imported.
+Everything is prepared in the parent, but not run there, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _DRIVER = "libcuda.so"
 _NO_DEVICE = 100
 """`CUDA_ERROR_NO_DEVICE` of the driver."""
 _ENOUGH = 1 << 20
-"""Elements enough for PyTorch to go parallel."""
+"""The number of elements from which PyTorch works in parallel."""
 
 
 class Trial(NamedTuple):
-    """One thing to try."""
+    """One thing that the child tries."""
 
     name: str
     attempt: Callable[[], object]
     about: tuple[str, ...] = ()
-    """The names in the table of forks of the things that it uses."""
+    """The names, in the table of forks, of the runtimes that the trial uses."""
 
 
 def trials() -> tuple[Trial, ...]:
@@ -57,7 +57,7 @@ def _openmp() -> Iterator[Trial]:
 
 
 def _numba() -> Iterator[Trial]:
-    """Yield a trial of the function that starts numba's threads, and that fails in a forked child."""
+    """Yield a trial of the function that starts numba's threads, which fails in a forked child."""
     if not (namespace("numba.np.ufunc.parallel") or {}).get("_is_initialized"):
         return
     binding = sys.modules.get("llvmlite.binding")
@@ -81,7 +81,7 @@ def _numba() -> Iterator[Trial]:
 
 
 def _of_libraries(known: Iterable[_Known]) -> Iterator[Trial]:
-    """Yield one trial for each library that is completely imported and, if this is known, in use."""
+    """Yield a trial for each library that is completely imported and, if this can be known, in use."""
     for library, attribute, name, attempt, about in known:
         is_used = _IN_USE.get(library)
         if attribute in (namespace(library) or {}) and (is_used is None or is_used()):
@@ -103,7 +103,7 @@ def _polars(polars: Any) -> None:
 
 
 def _jax(jax: Any) -> None:
-    # Compiled anew, because an earlier compilation may run without a thread.
+    # Compiled again, because an earlier compilation may run without threads.
     product = jax.jit(lambda matrix: (matrix @ matrix.T).sum())
     product(jax.numpy.ones((64, 64))).block_until_ready()
 
@@ -118,7 +118,7 @@ def _opencl(pyopencl: Any) -> None:
 
 
 def _ask(module: Any) -> None:
-    """Query a device once through torch, so that torch initialises it."""
+    """Query a device once through torch, so that torch initialises the device."""
     if module.is_available():
         module.current_device()
 
@@ -129,7 +129,9 @@ _RUNTIMES = (
     ("polars", "DataFrame", "a query of polars", _polars, ("polars",)),
     ("jax", "devices", "compiling with jax", _jax, ("jax", "jax-cpu")),
 )
-"""The module, a name that it has when completely imported, the description, the trial, and what that uses."""
+"""For each: the module, a name that it has once it is imported, a description, the trial, and its
+runtimes.
+"""
 _DEVICES = (
     ("torch.cuda", "is_available", "asking torch.cuda", _ask, ("cuda", "rocm")),
     ("torch.xpu", "is_available", "asking torch.xpu", _ask, ("xpu",)),

@@ -1,4 +1,4 @@
-"""The switch of vLLM's plugin: a variable, or the nearest `[tool.coldfork]`."""
+"""The switch of vLLM's plugin: an environment variable, or the nearest `[tool.coldfork]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "COLDFORK_VLLM"
 
 
 def is_on(environment: Mapping[str, str], folder: Path | None = None) -> bool:
-    """Return the value of the variable, or else the folder's setting; raise for an unreadable file."""
+    """Return the variable's value, or else the folder's setting; raise an error if the file is unreadable."""
     value = environment.get(VARIABLE, "").strip().lower()
     if value:
         return value in ("on", "1", "true", "yes")
@@ -19,7 +19,9 @@ def is_on(environment: Mapping[str, str], folder: Path | None = None) -> bool:
 
 
 def _table(folder: Path | None) -> dict[str, object]:
-    """Return the `[tool.coldfork]` that applies in a folder, by default the current one; empty without."""
+    """Return the `[tool.coldfork]` that applies in a folder, by default the current one; empty
+    without one.
+    """
     from pathlib import Path
 
     here = Path.cwd() if folder is None else folder

@@ -1,4 +1,4 @@
-"""The wakers seen by this process's watch; a forked child also has those of its parent."""
+"""The wakers that this process's watch has seen; a forked child also has those of its parent."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 class Wakers:
-    """A record of the wakers that a watch reports, filled by `coldfork.observe.watch(WAKERS.heard)`."""
+    """A record of the wakers that a watch reports; `coldfork.observe.watch(WAKERS.heard)` fills it."""
 
     def __init__(self) -> None:
         self._by_accelerator: dict[str, Mapping[str, Any]] = {}
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """Note an event of a watch; only the first wake of each accelerator counts."""
+        """Record an event of a watch; only the first wake of each accelerator counts."""
         if event.get("event") == "wake":
             self._by_accelerator.setdefault(event["accelerator"], event["waker"])
 
     @property
     def count(self) -> int:
-        """Return how many wakes were reported; a message made before the latest may name too few wakers."""
+        """Return how many wakes were reported: if it has risen, an earlier message may lack a waker."""
         return len(self._by_accelerator)
 
     def of(self, accelerator: str) -> Waker | None:
-        """Return the waker of this accelerator, in this process or its parent; None if unseen."""
+        """Return the waker of this accelerator, in this process or its parent; None if it was not seen."""
         waker = self._by_accelerator.get(accelerator)
         return None if waker is None else _waker(waker)
 

@@ -1,10 +1,10 @@
-"""A virtual device for the things that go wrong early on a real one: initialisation and graph capture.
+"""A virtual device, for what goes wrong early on a real one: initialisation and graph capture.
 
-`with coldfork.virtual.device("h100", count=2):` gives this process two of them, and
-`coldfork.virtual.install("h100", 2)` does so for good.
+`with coldfork.virtual.device("h100", count=2):` gives this process two of them for a block, and
+`coldfork.virtual.install("h100", 2)` until it ends.
 
-`with coldfork.virtual.capture() as graph:` records the CPU work of a block as a device captures a graph:
-nothing is executed until `graph.replay()`.
+`with coldfork.virtual.capture() as graph:` records the CPU work of a block in the way in which a device
+captures a graph: nothing is executed until `graph.replay()`.
 """
 
 from __future__ import annotations

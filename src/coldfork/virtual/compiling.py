@@ -1,4 +1,4 @@
-"""Compile the C parts when they are first needed, and cache the result."""
+"""Compile the C sources when they are first needed, and cache the result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SECONDS = 60
 
 
 class CannotCompileError(Exception):
-    """A C part could not be compiled, for the reason in the message; the caller goes on without it."""
+    """A C source could not be compiled, for the reason in the message; the caller does without it."""
 
 
 def library(source: Path, soname: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the shared library of a C file, from the cache or else compiled now.
 
-    It is named after its SONAME and is in a folder named after everything that went into it, so that two
-    versions of coldfork never meet, and a reader finds either the whole file or none.
+    It is named after its SONAME, in a folder named by a hash of everything that it was made from. So versions
+    of coldfork do not mix, and a reader finds either the whole file or none.
     """
     if not sys.platform.startswith("linux"):
         raise CannotCompileError(
@@ -112,5 +112,5 @@ def _compile(text: bytes, soname: str, place: Path, environment: Mapping[str, st
             ) from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CannotCompileError(f"{command[0]} failed: {error}") from error
-        # Renamed in one step, since another process may be making or reading the same file.
+        # Renamed in one step, because another process may be making or reading the same file.
         made.rename(place)

@@ -16,10 +16,10 @@ NO_DEVICE = 100
 
 
 class Driver(Protocol):
-    """The interface of the virtual driver, which a driver in C and one in Python implement."""
+    """The interface of the virtual driver, which is implemented once in C and once in Python."""
 
     library: str | None
-    """The shared library that answers, or None when there is none."""
+    """The shared library behind the driver; None if there is none."""
 
     def initialise(self) -> int:
         """Initialise the driver as `cuInit(0)` does, and return its code."""
@@ -31,7 +31,7 @@ class Driver(Protocol):
         """Return the devices that this process saw when it initialised the driver."""
 
     def retain(self, index: int) -> None:
-        """Create the primary context of a visible device, if the device has none."""
+        """Create the primary context of a visible device, unless it exists."""
 
     def has_context(self, index: int) -> bool:
         """Return whether a visible device has its primary context."""
@@ -49,9 +49,9 @@ class Driver(Protocol):
 class PythonDriver:
     """The driver in Python, for use without a C compiler and for accelerators without a stub in C.
 
-    `Driver` says what each of its methods does.
+    The methods are described in `Driver`.
 
-    Programs that ask the driver itself, without torch, find no library.
+    Programs that use the driver directly, without torch, find no library.
     """
 
     library: str | None = None
@@ -69,7 +69,7 @@ class PythonDriver:
         os.register_at_fork(after_in_child=self._after_fork)
 
     def initialise(self) -> int:
-        """Become awake, unless this process sees no device or was forked from an awake process."""
+        """Wake the driver, unless this process sees no device or was forked from an awake process."""
         with self._lock:
             if self._state == "poisoned":
                 return NOT_INITIALISED
@@ -113,7 +113,7 @@ class PythonDriver:
         return tuple(left[index] for index in visible(setting, len(left)))
 
     def _after_fork(self) -> None:
-        # Replaced, because a thread that does not exist in the child may have held the lock at the fork.
+        # Replaced: at the fork, a thread that does not exist in the child may have held the lock.
         self._lock = threading.Lock()
         if self._state == "awake":
             self._state = "poisoned"
@@ -122,7 +122,7 @@ class PythonDriver:
 
 
 def uuid_of(ordinal: int) -> str:
-    """Return a virtual device's UUID; UUIDs differ in the first digits, as people abbreviate them."""
+    """Return a virtual device's UUID; the first digits differ, because people abbreviate UUIDs."""
     return f"c01df0{ordinal:02x}-5eed-4000-8000-0000000000{ordinal:02x}"
 
 

@@ -7,7 +7,7 @@ from coldfork.model.states import Frame
 
 
 class VirtualDeviceError(ColdforkError, RuntimeError):
-    """You requested a virtual device beside a real driver or another virtual device, which is impossible."""
+    """You requested a virtual device, but there already is a real driver or another virtual device."""
 
 
 class UnknownDeviceError(VirtualDeviceError, UsageError):
@@ -20,9 +20,9 @@ class NotSimulatedError(ColdforkError, RuntimeError):
     def __init__(self, what: str, instead: str) -> None:
         super().__init__(what, instead)
         self.what = what
-        """The thing that was asked of the device."""
+        """The thing that the device was asked to do."""
         self.instead = instead
-        """The advice for doing it instead."""
+        """Advice on how to do it instead."""
 
     def __str__(self) -> str:
         return f"coldfork's virtual device does not simulate {self.what}; {self.instead}"
@@ -50,7 +50,7 @@ class CaptureError(ColdforkError, RuntimeError):
 
 
 class CaptureRefusedError(CaptureError):
-    """A captured region contains an act that a device refuses; `.what` and `.where` give the details."""
+    """A captured region contains an action that a device refuses; `.what` and `.where` give the details."""
 
 
 class NotCapturableError(CaptureError):
@@ -58,4 +58,4 @@ class NotCapturableError(CaptureError):
 
 
 class ReplayError(CaptureError):
-    """A graph was replayed too early, or an operator failed in it; the message names operator and line."""
+    """A graph was replayed too early, or an operator in it failed; the message names operator and line."""

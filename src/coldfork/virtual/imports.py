@@ -11,7 +11,7 @@ After = Callable[[ModuleType], None]
 
 
 class AfterImport:
-    """A finder that leaves the search to the other finders, and adds a last step to the loading."""
+    """A finder that leaves the search to the other finders, and adds a last step to a module's loading."""
 
     def __init__(self, steps: Mapping[str, After]) -> None:
         self._steps = dict(steps)
@@ -22,7 +22,7 @@ class AfterImport:
         sys.meta_path.insert(0, self)
         for name, step in self._steps.items():
             module = sys.modules.get(name)
-            # A module that is still being loaded belongs to an import in progress; its loader was not
+            # A module that is still being loaded belongs to an import in progress, whose loader was not
             # wrapped.
             if module is not None:
                 step(module)

@@ -41,12 +41,12 @@ class VirtualDevice:
 
     @property
     def library(self) -> str | None:
-        """The loaded driver library; None if only torch finds the device, for the `reason` below."""
+        """The loaded driver library; None if only torch sees the device, for the `reason` below."""
         return self._machine.driver.library
 
     @property
     def reason(self) -> str | None:
-        """Why there is no driver library, if there is none."""
+        """Why there is no driver library; None if there is one."""
         return self._machine.reason
 
     @property
@@ -56,7 +56,7 @@ class VirtualDevice:
 
     @property
     def level(self) -> str | None:
-        """The level to which the device was woken: `driver` or `context`; None while it is not awake."""
+        """How far the device was woken: `driver` or `context`; None while it is not awake."""
         if self.state != "awake":
             return None
         seen = range(len(self._machine.driver.visible()))
@@ -67,7 +67,7 @@ class VirtualDevice:
 
 
 class _Process:
-    """The only virtual device of this process, since a process has only one driver."""
+    """The virtual device of this process; there is at most one, because a process has only one driver."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -110,7 +110,7 @@ def device(
 ) -> Iterator[VirtualDevice]:
     """Give this process a virtual device, which nothing can wake after the block.
 
-    What was woken in the block stays awake until the process ends, as it does with a real driver.
+    Devices that were woken in the block stay awake until the process ends, as with a real driver.
     """
     virtual = _PROCESS.enter(setup(name, count, nvml=nvml, redirect=redirect))
     try:

@@ -1,4 +1,4 @@
-"""The virtual machine, as seen through CUDA's runtime library and torch's C++ part."""
+"""The virtual machine as CUDA's runtime library and torch's C++ part see it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Machine:
         self.driver.offer(offered)
 
     def count(self) -> int:
-        """Return how many devices there are, found once in a process and its forked children, as in torch."""
+        """Return how many devices there are; as in torch, a process and its forked children count
+        only once.
+        """
         self.driver.watch_forks()
         if not self.offered:
             return 0
@@ -48,7 +50,7 @@ class Machine:
         return len(self.driver.visible()) if code == driver_codes.SUCCESS else 0
 
     def wake_unnoticed(self) -> None:
-        """Initialise the driver like torch's C++ part, after which torch does not mark later forks."""
+        """Initialise the driver as torch's C++ part does, which does not make torch mark later forks."""
         if self.offered:
             self._initialise()
 
@@ -71,11 +73,11 @@ class Machine:
 
     @property
     def chosen(self) -> int:
-        """Return the device that this thread works on."""
+        """Return the device that this thread uses."""
         return getattr(self._chosen, "index", 0)
 
     def choose(self, index: int, *, with_context: bool) -> None:
-        """Make this thread work on another device, whose context this creates since CUDA 12."""
+        """Make this thread use another device; since CUDA 12 this also creates the device's context."""
         if index == self.chosen:
             return
         self._chosen.index = index

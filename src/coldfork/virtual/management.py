@@ -1,4 +1,4 @@
-"""A virtual NVML that every program finds by its name, with memory, instances and processes."""
+"""A virtual NVML, which every program finds by its name, with memory, instances and processes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def boards(count: int) -> list[VirtualBoard]:
 
 
 def write(file: Path, shown: Sequence[VirtualBoard]) -> None:
-    """Set the boards that the library shows to processes which initialise it later."""
+    """Set the boards that the library shows to processes that initialise it later."""
     lines = [f"library 9.0 {CUDA_VERSION} {DRIVER_VERSION}"]
     for board in shown:
         lines += board.lines()

@@ -17,21 +17,21 @@ class Profile:
     """One model of GPU, as its driver describes it.
 
     The figures come from the makers' data sheets and from the CUDA programming guide's table of compute
-    capabilities. What a driver reserves for itself differs between versions, so `memory` is typical, not
-    exact.
+    capabilities. Drivers reserve different amounts of memory in different versions, so `memory` is typical,
+    not exact.
     """
 
     name: str
     product: str
-    """The name that the driver gives."""
+    """The product name that the driver reports."""
     accelerator: str
     capability: tuple[int, int]
     processors: int
-    """Streaming multiprocessors, or compute units."""
+    """The number of streaming multiprocessors, or compute units."""
     memory: int
     """The bytes that the driver offers to programs."""
     board_memory: int
-    """The bytes that the management library shows."""
+    """The bytes that the management library reports."""
     l2_cache: int
     clock_khz: int
     memory_clock_khz: int
@@ -43,9 +43,9 @@ class Profile:
     warp: int = 32
     ecc: bool = True
     nvml: bool = True
-    """Whether the management library answers too."""
+    """Whether there is a management library, too."""
     architecture: str = ""
-    """The name that compilers use, where it is not derived from the capability."""
+    """The name that compilers use, if it does not follow from the capability."""
     summary: str = field(default="", compare=False)
 
 
@@ -178,7 +178,7 @@ class Setup:
     profile: Profile
     count: int
     redirect: bool = False
-    """Whether work meant for the device is done on the CPU, after waking the device."""
+    """Whether work for the device is done on the CPU, after waking the device."""
 
     def __str__(self) -> str:
         return f"virtual:{self.profile.name}" + (f":{self.count}" if self.count != 1 else "")

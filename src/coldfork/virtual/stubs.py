@@ -1,4 +1,4 @@
-"""The virtual driver and management library in C, loaded so that every program in this process finds them."""
+"""The virtual driver and management library in C, loaded where every program in this process finds them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Board(ctypes.Structure):
 class NativeDriver:
     """The driver in C, which torch's part of the virtual device and all other code in the process share.
 
-    `virtual.driver.Driver` says what its methods do.
+    The methods are described in `virtual.driver.Driver`.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -98,7 +98,9 @@ class NativeDriver:
 
 
 def load_management(setup: Setup) -> str | None:
-    """Load and return a library that makes NVML answer for the devices, or fail if they have no NVML."""
+    """Load a library that makes NVML answer for the devices, or fail if they have no NVML; return
+    its file.
+    """
     if not setup.profile.nvml and not _machine_has_nvidia():
         return None
     place = compiling.library(Path(__file__).with_name("native") / "management.c", MANAGEMENT)
@@ -118,7 +120,7 @@ def load_management(setup: Setup) -> str | None:
 
 
 def foreign_library(name: str) -> bool:
-    """Return whether another library than the virtual one is loaded here under this name."""
+    """Return whether a library with this name is loaded here that is not the virtual one."""
     if not _NOT_LOADING:
         return False
     try:
@@ -129,7 +131,7 @@ def foreign_library(name: str) -> bool:
 
 
 def _machine_has_nvidia() -> bool:
-    # The machine's own NVML would be found on disk and answer, so ours has to be found first, and fail.
+    # The machine's own NVML would be found on disk and answer; so ours must be found first, and fail.
     return sys.platform.startswith("linux") and Path("/proc/driver/nvidia").exists()
 
 
@@ -138,7 +140,7 @@ def _load(place: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(place), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
     except OSError as error:
-        # The file is truncated or made for another machine; without it, the next attempt makes a new one.
+        # The file is truncated, or made for another machine; without it, the next attempt makes a new one.
         place.unlink(missing_ok=True)
         raise compiling.CannotCompileError(f"cannot load {place}: {error}") from error
 

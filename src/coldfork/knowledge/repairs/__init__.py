@@ -1,7 +1,7 @@
 """Published faults that wake a device too early, and the versions that repaired them.
 
-They are data, so that code which has found a guilty line can say whether a newer version is the remedy. Every
-entry was checked in the sources of the buggy version and of the version that mended it.
+They are data, so that code that has found a line at fault can say whether a newer version is the remedy.
+Every entry was checked in the sources of the faulty version and of the repaired one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REPAIRS = (*VLLM, *LIBRARIES)
 
 
 def of_call(path: str, function: str, text: str) -> Iterator[Repair]:
-    """Yield the repairs of any published fault at this call of a stack, or step of a chain."""
+    """Yield the repairs for any published fault at this call of a stack or step of a chain."""
     for repair in REPAIRS:
         if any(fault.is_at(path, function, text) for fault in repair.faults):
             yield repair

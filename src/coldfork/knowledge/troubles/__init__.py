@@ -1,7 +1,7 @@
 """Troubles of accelerator work: how each shows, why it happens, and its remedies.
 
-They are data, so that code which finds a sign can quote the rest. The page `docs/how-to/starting-troubles.md`
-is written from it, and `coldfork explain` tells its stories with it.
+They are data, so that code that recognises a trouble can quote its cause and remedies. The page
+`docs/how-to/starting-troubles.md` is written from them, and `coldfork explain` uses them for its stories.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TROUBLES = (*FORKS, *STARTING, *DEVICES)
 
 
 def named(name: str) -> Trouble:
-    """Return the trouble of this name."""
+    """Return the trouble with this name."""
     return next(trouble for trouble in TROUBLES if trouble.name == name)
 
 
 def seen_in(text: str) -> Iterator[Trouble]:
-    """Yield the troubles whose signs occur in a program's output."""
+    """Yield the troubles whose symptoms occur in a program's output."""
     for trouble in TROUBLES:
         if trouble.pattern is not None and re.search(trouble.pattern, text):
             yield trouble

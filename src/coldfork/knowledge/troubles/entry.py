@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One way in which accelerator work fails: the sign, the cause, the remedies."""
+    """One way in which accelerator work fails: the symptom, the cause, the remedies."""
 
     name: str
     sign: str
     """The symptom, as a person would describe it."""
     pattern: str | None
-    """A regular expression that finds it in an output; None if there is nothing to find."""
+    """A regular expression that finds the symptom in an output; None if there is nothing to find."""
     cause: str
     remedies: tuple[str, ...]
     """The remedies, the best first."""
     command: str | None = None
     """The command to type next."""
     kinds: tuple[str, ...] = ()
-    """The errors and warnings that carry the sign; empty if it is not the message of a Python exception."""
+    """The errors and warnings that show the symptom; empty if it is not a message of a Python exception."""
     needles: tuple[str, ...] = ()
-    """Words, one of which occurs in every output with the sign: a quick search for them avoids a slow one."""
+    """Words, one of which is in every output with the symptom; a quick search for them avoids a slow one."""
     alternatives: tuple[str, ...] = ()
-    """Other possible meanings of the sign."""
+    """Other possible explanations of the symptom."""
     versions: tuple[str, ...] = ()
-    """The distributions whose versions decide the matter; a story names the installed ones."""
+    """The distributions whose versions matter; a story names the installed ones."""
     is_warning: bool = False
     """True if the program continues, usually without harm."""
 

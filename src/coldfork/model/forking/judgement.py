@@ -1,7 +1,8 @@
-"""The judgement of a fork, by the things that the process holds and the purpose of the child.
+"""The judgement of a fork, from what the process holds and from the purpose of the child.
 
-Everything that speaks of forks asks here: the guard, recordings, the pytest plugin, decisions, the canary and
-the table in the documentation. For the same holdings and the same purpose the answer is the same everywhere.
+Every part of coldfork that judges forks uses it: the guard, recordings, the pytest plugin, decisions, the
+canary and the table in the documentation. So for the same holdings and the same purpose, all of them give the
+same answer.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ class Judgement(StrEnum):
     """The effect of a fork on its child."""
 
     BREAKS = "breaks"
-    """The child will fail or hang: what it is known to do needs something it cannot use."""
+    """The child will fail or hang: its known actions need something that it cannot use."""
     BREAKS_IF = "breaks-if"
-    """The child fails or hangs if it touches what it was handed, and works if it does not."""
+    """The child fails or hangs if it touches what it inherits, and otherwise works."""
     UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
+    """It is unknown; the reason says why."""
     HARMLESS = "harmless"
-    """The child can do what it is for."""
+    """The child can do its work."""
 
     @property
     def rank(self) -> int:
-        """The place in the order; a larger rank is worse."""
+        """The position in the order; a larger rank is worse."""
         return _RANKS[self.value]
 
 
@@ -40,7 +41,7 @@ class Purpose(StrEnum):
     PROGRAM = "program"
     """It runs another program at once, which inherits nothing but files."""
     PREEXEC = "preexec"
-    """It runs another program, after a function of the caller's own: `preexec_fn`."""
+    """It runs another program, after the caller's own function `preexec_fn`."""
     DATALOADER = "dataloader"
     """A worker of PyTorch's DataLoader: it sets PyTorch to one thread and reads a data set."""
     POOL = "pool"
@@ -48,7 +49,7 @@ class Purpose(StrEnum):
     PROCESS = "process"
     """A process of multiprocessing: it runs one function."""
     PLAIN = "plain"
-    """Unknown: the program forks itself."""
+    """Unknown, because the program itself forks."""
 
     @property
     def worker(self) -> str:
@@ -67,38 +68,38 @@ _WORKERS = {
 
 
 class Hold(StrEnum):
-    """The kinds of things that a process can hold and its forked child cannot use."""
+    """The kinds of things that a process can hold and that its forked child cannot use."""
 
     DEVICE = "device"
     """A device's runtime whose framework notices the fork and raises an error: cuda, rocm, xpu."""
     RUNTIME = "runtime"
-    """A runtime whose threads are gone in the child, which waits for them: opencl, jax, polars."""
+    """A runtime whose threads do not exist in the child, which waits for them: opencl, jax, polars."""
     POOL = "pool"
-    """The forking thread's pool of GNU OpenMP, which the child waits for."""
+    """The forking thread's pool of GNU OpenMP, for which the child waits."""
     LOOPS = "loops"
     """Numba's parallel loops on GNU OpenMP, which end a forked child."""
     ENCODING = "encoding"
-    """Parallel encoding with tokenizers, kept on by a variable."""
+    """Parallel encoding with tokenizers, if a variable keeps it on."""
     CALLS = "calls"
-    """gRPC in use, without its support for forks."""
+    """gRPC in use, without support for forks."""
     CHANNELS = "channels"
-    """Channels of gRPC, with its support for forks."""
+    """Channels of gRPC, with support for forks."""
     LOCK = "lock"
     """A lock that another thread holds, and that is never released in the child."""
     DOUBT = "doubt"
-    """Something that could not be found out: a state, a thread's owner, what a thread has locked."""
+    """Something that is unknown: a state, the owner of a thread, or what a thread has locked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table: an act that a child must not do with a held thing, and its consequence."""
+    """One row of the table: what a child must not do with a held thing, and what happens if it does."""
 
     act: str
-    """The act that breaks it, as a clause after "if it": `uses {name}`."""
+    """The act that breaks the child, as a clause to follow "if it": `uses {name}`."""
     fate: str
-    """The consequence: `fails`, `hangs`."""
+    """What then happens to the child: `fails` or `hangs`."""
     watched: bool
-    """Whether the child notices the moment; where not, the warning at the fork is the only one."""
+    """Whether the child notices the moment; if not, the warning at the fork is the only one."""
 
 
 RULES: dict[Hold, Rule] = {
@@ -126,12 +127,12 @@ KINDS: dict[str, Hold] = {
     "grpc": Hold.CALLS,
     "grpc-channels": Hold.CHANNELS,
 }
-"""The kind of each thing that has a name."""
+"""The kind of each thing that has a name of its own."""
 
 _SAFE = {
     (Hold.POOL, Purpose.DATALOADER): "its worker sets PyTorch to one thread before it reads the data set",
 }
-"""Acts of a worker of a known kind that make a thing harmless."""
+"""What workers of a known kind do that makes a thing harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,32 +141,32 @@ class Held:
 
     kind: Hold
     name: str
-    """`cuda`, `openmp`; of a lock, what it guards."""
+    """The name of the runtime, such as `cuda` or `openmp`; for a lock, what it guards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of one held thing for a child of one purpose."""
+    """The judgement of one held thing for a child with one purpose."""
 
     judgement: Judgement
     condition: str | None = None
     """For `breaks-if`: what the child must not do, and what happens if it does."""
     watched: bool = False
-    """Whether the child notices the moment at which it does."""
+    """Whether the child notices the moment when it does that."""
     because: str | None = None
-    """For `harmless`, why, where a reason is needed."""
+    """For `harmless`: why, if a reason is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """An act that a child is certain to do, with the function, the call and the place."""
+    """Something that a child is certain to do, with the function, the call and the place."""
 
     who: str
-    """`its function`, `its initializer`."""
+    """The subject, in words: `its function`, `its initializer`."""
     call: str
-    """`torch.zeros`."""
+    """The call that does it, such as `torch.zeros`."""
     steps: tuple[tuple[str, int, str], ...]
-    """The way there: file, line and function, outermost first."""
+    """The steps that lead there: file, line and function, outermost first."""
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Deed:
@@ -179,7 +180,7 @@ class Deed:
 
     @property
     def place(self) -> str:
-        """Return the line of the act, or the call if the act is the child's own function."""
+        """Return the line of the act, or the call if the child's own function does it."""
         if not self.steps:
             return self.call
         path, line, _ = self.steps[-1]
@@ -187,16 +188,16 @@ class Deed:
 
 
 def held(name: str, *, doubtful: bool = False) -> Held:
-    """Return the held thing of this name; any name that is not a known runtime is a lock."""
+    """Return the held thing with this name; a name that is no known runtime is that of a lock."""
     return Held(Hold.DOUBT if doubtful else KINDS.get(name, Hold.LOCK), name)
 
 
 NOTHING_KNOWN: Mapping[str, Deed] = MappingProxyType({})
-"""For a child whose actions are unknown."""
+"""Used for a child whose actions are unknown."""
 
 
 def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOWN) -> Verdict:
-    """Return the judgement of one held thing; `does` holds the child's certain acts, by the thing's name."""
+    """Return the judgement of one held thing; `does` maps things to what the child will certainly do."""
     if purpose is Purpose.PROGRAM:
         return Verdict(Judgement.HARMLESS, because="another program inherits nothing of it")
     if thing.kind is Hold.DOUBT:
@@ -211,24 +212,23 @@ def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOW
         condition = f"it {rule.fate}, because {deed.who} {act} ({deed.place})"
         return Verdict(Judgement.BREAKS, condition, rule.watched)
     condition = f"{purpose.worker} {act}"
-    # An error in a preexec_fn does not leave the child; the parent only learns that there was one.
+    # An error in a `preexec_fn` does not leave the child; the parent learns only that there was one.
     watched = rule.watched and purpose is not Purpose.PREEXEC
     return Verdict(Judgement.BREAKS_IF, f"it {rule.fate} if {condition}", watched)
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """Return the worst of the judgements of everything that is held, which is that of the fork."""
+    """Return the judgement of the fork, which is the worst judgement of anything that is held."""
     return max(judgements, key=lambda one: one.rank, default=Judgement.HARMLESS)
 
 
 _TERMINATED = 15
-"""SIGTERM: with it pools end their workers, and multiprocessing the remaining daemons."""
+"""SIGTERM, by which pools end their workers, and multiprocessing ends remaining daemons."""
 
 
 def went_on(leaves: bool | None, status: int | None, signal: int | None) -> bool:
     """Return whether the child caught the framework's error and ended well without the device.
 
-    `leaves` says whether the error left there the code that might have caught it; None, if unknown, counts as
-    yes.
+    `leaves` says whether the error left the code that might have caught it; None, for unknown, counts as yes.
     """
     return leaves is False and (status == 0 or signal == _TERMINATED)

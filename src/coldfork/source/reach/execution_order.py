@@ -147,9 +147,7 @@ class Preceding:
 
 
 def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
-    """Return the module and function in which two paths from one line part, and the line of each
-    path there.
-    """
+    """Return the module where two paths from one line part, and the line of each path there."""
     while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
         if one.line != other.line:
             return one.module or "", one.line or 0, other.line or 0

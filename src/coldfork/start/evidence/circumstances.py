@@ -20,7 +20,7 @@ _VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVI
 
 
 def platform_without_fork(surroundings: Surroundings) -> Reason | None:
-    """Return the reason against fork that Windows has none."""
+    """Return the reason against fork on Windows, which has none."""
     if "fork" in surroundings.methods:
         return None
     return Reason(
@@ -29,7 +29,7 @@ def platform_without_fork(surroundings: Surroundings) -> Reason | None:
 
 
 def macos(surroundings: Surroundings) -> Reason | None:
-    """Return the reason that macOS frameworks end a forked child which uses them."""
+    """Return the reason that macOS frameworks end a forked child that uses them."""
     if surroundings.platform != "darwin":
         return None
     return Reason(
@@ -41,7 +41,7 @@ def macos(surroundings: Surroundings) -> Reason | None:
 
 
 def ray_worker(surroundings: Surroundings) -> Reason | None:
-    """Return the reason that this is a task or an actor of Ray, whose connections a child would share."""
+    """Return the reason that this is a task or actor of Ray, whose connections a child would share."""
     worker = (surroundings.module("ray._private.worker") or {}).get("global_worker")
     if worker is None:
         return None
@@ -58,7 +58,7 @@ def ray_worker(surroundings: Surroundings) -> Reason | None:
 
 
 def wsl(surroundings: Surroundings) -> Reason | None:
-    """Recognise Windows' subsystem for Linux, where NVML does not work together with fork."""
+    """Return a reason if this is Windows' subsystem for Linux, where NVML and fork do not work together."""
     if "microsoft" not in surroundings.release.lower():
         return None
     return Reason(
@@ -71,7 +71,7 @@ def wsl(surroundings: Surroundings) -> Reason | None:
 
 
 def jupyter(surroundings: Surroundings) -> Reason | None:
-    """Recognise a notebook's kernel, with its threads and sockets."""
+    """Return a reason if this is a notebook's kernel, which has threads and sockets."""
     application = (surroundings.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
     if application is None or _attribute(application, "_instance") is None:
         return None
@@ -84,7 +84,7 @@ def jupyter(surroundings: Surroundings) -> Reason | None:
 
 
 def xpu_build(surroundings: Surroundings) -> Reason | None:
-    """Recognise PyTorch for Intel's GPUs, whose runtime does not support fork at all."""
+    """Return a reason if PyTorch is built for Intel's GPUs, whose runtime does not support fork at all."""
     version = surroundings.module("torch.version") or {}
     if not isinstance(version.get("xpu"), str):
         return None
@@ -99,7 +99,9 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
 
 
 def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Recognise workers to be bound to NUMA nodes, for which spawn alone can change the command."""
+    """Return a reason if workers are to be bound to NUMA nodes, because only spawn can change their
+    command.
+    """
     asked = [one for one in surroundings.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
     executable = (surroundings.module("multiprocessing.spawn") or {}).get("_python_exe")
     own = (surroundings.module("sys") or {}).get("executable")
@@ -117,7 +119,7 @@ def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Read the variable that sets the start method for an isolated script's processes."""
+    """Return a reason if a variable sets the start method for an isolated script's processes."""
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
@@ -130,7 +132,7 @@ def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def daemon(surroundings: Surroundings) -> Reason | None:
-    """Recognise a daemonic process of multiprocessing, which must not have children."""
+    """Return a reason if this is a daemonic process of multiprocessing, which must not have children."""
     current = (surroundings.module("multiprocessing.process") or {}).get("_current_process")
     configuration = _attribute(current, "_config")
     if not isinstance(configuration, dict) or not configuration.get("daemon"):
@@ -148,7 +150,7 @@ def daemon(surroundings: Surroundings) -> Reason | None:
 
 
 def framework_and_device(surroundings: Surroundings) -> Reason | None:
-    """In strict mode, find a framework that could wake a device, and a device for it to wake."""
+    """In strict mode, return a reason if there is a framework that could wake a device, and a device."""
     if not surroundings.strict:
         return None
     framework = next((name for name in _FRAMEWORKS if surroundings.module(name) is not None), None)
@@ -167,7 +169,7 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
 
 
 def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
-    """Return the reason against forkserver that vLLM only accepts fork and spawn."""
+    """Return the reason against forkserver that vLLM accepts only fork and spawn."""
     target = surroundings.target.module if surroundings.target is not None else None
     about = target is not None and target.partition(".")[0] == "vllm"
     if not about and surroundings.module("vllm") is None:
@@ -176,7 +178,7 @@ def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
 
 
 def _attribute(thing: Any, name: str) -> Any:
-    """Return an attribute of a foreign object; None if it is missing or raises."""
+    """Return an attribute of another library's object; None if it is missing or raises an error."""
     try:
         return getattr(thing, name, None)
     except Exception:

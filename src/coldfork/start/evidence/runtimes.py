@@ -22,7 +22,7 @@ SPAWN = "start the process with spawn: it begins without any of this"
 BY_ITSELF = (
     "have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
 )
-"""The remedy where no start method can be chosen."""
+"""The remedy if the user cannot choose a start method."""
 _LATER = "wake the device only in the processes that use it, after they have been started"
 _FRESH = "fork from a fresh thread: it has no pool, and the child neither"
 _PAUSE = "have libgomp release its pool before the fork: omp_pause_resource_all(omp_pause_hard)"
@@ -45,7 +45,7 @@ _WITHOUT_DEVICE = ("jax-cpu", "polars")
 
 
 def runtimes(surroundings: Surroundings) -> Iterator[Reason]:
-    """Yield the held things that a child of this purpose certainly or possibly cannot use, as reasons."""
+    """Yield a reason for each held thing that a child of this purpose certainly or possibly cannot use."""
     found = holdings.held(surroundings)
     return judged(found, surroundings.purpose, surroundings.waker, known_deeds(found, surroundings.deeds))
 
@@ -56,7 +56,9 @@ def judged(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Iterator[Reason]:
-    """Yield the reasons against a fork for this purpose; `does` holds the child's certain acts."""
+    """Yield the reasons against a fork for this purpose; `does` are the acts that the child will certainly
+    do.
+    """
     for holding in found:
         reason = reason_of(holding, purpose, waker, does)
         if reason is not None:
@@ -69,7 +71,7 @@ def reason_of(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Reason | None:
-    """Return a held thing as a reason against a fork; None if it does not harm such a child."""
+    """Return the reason against a fork that a held thing is; None if it does not harm such a child."""
     verdict = judgement.judge(judgement.held(holding.name, doubtful=holding.doubtful), purpose, does)
     if verdict.judgement is Judgement.HARMLESS:
         return None
@@ -89,7 +91,7 @@ def reason_of(
 
 
 def _way(deed: Deed | None) -> Iterator[tuple[str, str]]:
-    """Yield the functions that lead to the child's act, as evidence."""
+    """Yield, as evidence, the functions that lead to the child's act."""
     if deed is not None:
         yield "touches", deed.call
         for path, line, function in deed.steps:

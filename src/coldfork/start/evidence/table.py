@@ -1,8 +1,8 @@
 """All reasons against a start method, gathered from one table of evidence.
 
-`against_fork()` is for checks before each fork: it tells what the runtimes of this process would hand a
-child, in some microseconds while nothing changes. `gather()` is for a decision: it also looks at the machine,
-the surroundings and the target.
+`against_fork()` is for the check before each fork: it considers only the runtimes of this process, and takes
+a few microseconds while nothing changes. `gather()` is for decisions: it also considers the machine, the
+surroundings and the target.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Piece = Callable[[Surroundings], "Reason | Iterable[Reason] | None"]
 
 RUNTIMES: tuple[Piece, ...] = (runtimes.runtimes,)
-"""Evidence in the things that a forked child would be handed."""
+"""Evidence in what a forked child would inherit."""
 
 SURROUNDINGS: tuple[Piece, ...] = (
     circumstances.platform_without_fork,
@@ -44,10 +44,10 @@ SURROUNDINGS: tuple[Piece, ...] = (
     target.target_without_file,
     target.target_cannot_be_pickled,
 )
-"""The machine, who runs the program, and what a new interpreter could not be handed."""
+"""Evidence in the machine, in who runs the program, and in what cannot be passed to a new interpreter."""
 
 IMPORTS: tuple[Piece, ...] = (target.imports_of_target,)
-"""Evidence in the target's imports: asked only when it still matters, because it may take a while."""
+"""Evidence in the target's imports; it may take a while, so it is gathered only while it still matters."""
 
 SERVERS: tuple[Piece, ...] = (
     circumstances.vllm_takes_no_forkserver,
@@ -55,13 +55,13 @@ SERVERS: tuple[Piece, ...] = (
     target.server_is_not_clean,
     target.server_has_another_environment,
 )
-"""Whether a clean forkserver is possible, and pays: asked only when there will be no fork."""
+"""Whether a clean forkserver is possible and saves anything; examined only if there will be no fork."""
 
 
 def gather(surroundings: Surroundings, *, about_servers: bool = False) -> tuple[Reason, ...]:
     """Return all reasons against a method, the heaviest first.
 
-    `about_servers` examines the forkserver even if a fork would do.
+    With `about_servers`, examine the forkserver even if a fork is possible.
     """
     found = [*found_in(surroundings, RUNTIMES), *found_in(surroundings, SURROUNDINGS)]
     if not any(reason.vetoes for reason in found):
@@ -111,7 +111,7 @@ _LAST = _LastAnswer()
 
 
 def held_here() -> tuple[Holding, ...]:
-    """Return the things that this thread holds now, and that a forked child might not be able to use."""
+    """Return the things that this thread now holds and that a forked child might not be able to use."""
     return _LAST.now()
 
 

@@ -1,4 +1,4 @@
-"""Evidence from the target of the new process, and for and against a forkserver."""
+"""Evidence in the target of the new process, and for and against a forkserver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
-    """Return the reason that a server without preloads saves nothing, as each child imports everything."""
+    """Return the reason that a server without preloads saves nothing, because each child imports
+    everything.
+    """
     if "forkserver" not in surroundings.methods:
         return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
     if surroundings.server.preload:
@@ -29,7 +31,7 @@ def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
 
 
 def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Find a module that the server preloads, and that certainly or possibly wakes a device there."""
+    """Return a reason if the server preloads a module that certainly or possibly wakes a device there."""
     return tuple(
         reason
         for module in surroundings.server.preload
@@ -75,12 +77,12 @@ _IMPORTABLE = ("put the function at the top level of a module that can be import
 
 
 def imports_of_target(surroundings: Surroundings) -> Reason | None:
-    """Return the reason that importing the target's module wakes a device in the child, or may."""
-    # A function that was typed into an interpreter has no module for a child to import.
+    """Return the reason that importing the target's module wakes, or may wake, a device in the child."""
+    # A function that was typed into an interpreter belongs to no module that a child could import.
     if surroundings.target is None or surroundings.target.has_no_file:
         return None
     if surroundings.target.purpose is not Purpose.PROCESS:
-        # Workers of a known kind need no question, since their own acts are known.
+        # Workers of a known kind need no check, because what they do is known.
         return None
     answer = surroundings.reach_of(surroundings.target)
     if answer.reached is Reached.NOTHING:
@@ -115,7 +117,7 @@ def imports_of_target(surroundings: Surroundings) -> Reason | None:
 
 
 def target_without_file(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Recognise a function typed into an interpreter or a notebook, which a new interpreter cannot import."""
+    """Return a reason if the target was typed into an interpreter or notebook: no new one can import it."""
     if surroundings.target is None or not surroundings.target.has_no_file:
         return ()
     text = f"{surroundings.target} was typed in and is in no file, so a new interpreter cannot import it"
@@ -123,7 +125,9 @@ def target_without_file(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def target_cannot_be_pickled(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Recognise a lambda or a local function, which pickle cannot pass to a new interpreter."""
+    """Return a reason if the target is a lambda or local function: pickle cannot pass it to a new
+    interpreter.
+    """
     target = surroundings.target
     if target is None or not target.cannot_be_pickled:
         return ()

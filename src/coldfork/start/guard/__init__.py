@@ -1,7 +1,7 @@
 """The fork guard: examine this process before each fork, and report or refuse forks that break the child.
 
-This module is imported at the start of every interpreter that has the file of `coldfork guard install`, so it
-imports only what such an interpreter has anyway; the rest is imported when something happens.
+In an environment with `coldfork guard install`, every interpreter imports this module at its start. So it
+imports only modules that such an interpreter loads anyway; the rest is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ DEFAULT = "warn"
 
 
 def guard(mode: str | None = None) -> Guarding:
-    """Examine this process before each fork from here on, and report forks that would break the child.
+    """Examine this process before each fork from now on, and report forks that would break the child.
 
     `"warn"` and `"log"` let the fork happen and report it; `"raise"` raises `UnsafeForkError` in place of a
-    fork whose child is known to break, and `"strict"` also where the child breaks if it touches what it is
-    handed; `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is
-    `"warn"`. The call takes effect at once and for the whole process. As `with guard(...):` it ends with the
-    block.
+    fork whose child is known to break; `"strict"` does so even if the child would break only by touching what
+    it inherits; `"off"` turns the guard off. Without a mode, the variable COLDFORK_GUARD sets it, by default
+    to `"warn"`. The call takes effect at once and for the whole process. As `with guard(...):` it ends with
+    the block.
     """
     chosen = checked(mode) if mode is not None else from_environment() or DEFAULT
     return Guarding(chosen)
@@ -39,7 +39,7 @@ def guard(mode: str | None = None) -> Guarding:
 def allow_fork(reason: str) -> Allowing:
     """Let the forks of this block happen despite all reasons against them; `reason` is logged.
 
-    It applies to the calling thread, or task, in this process, not to the children.
+    This applies to the calling thread or task in this process, and not to its children.
     """
     if not str(reason or "").strip():
         from coldfork.model.errors import UsageError
@@ -49,13 +49,15 @@ def allow_fork(reason: str) -> Allowing:
 
 
 class Guarding:
-    """The result of `guard`, which has set the mode; as a block, it restores the earlier mode at its end."""
+    """The result of `guard`, which has set the mode; used in a `with` statement, it restores the earlier
+    mode.
+    """
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
         self.is_block: bool = False
         self.replaces: ModeRequest | None = None
-        """The plain call before this one, until it is known whether this is one too."""
+        """The preceding plain call, until it is certain that this is a block."""
         _process_guard(mode).push(self)
 
     def __enter__(self) -> Guarding:
@@ -99,7 +101,7 @@ class Allowing:
 
 
 def checked(mode: str) -> str:
-    """Return the mode if it is valid, or else raise."""
+    """Return the mode if it is valid; else raise an error."""
     if mode not in MODES:
         from coldfork.model.errors import UsageError
 

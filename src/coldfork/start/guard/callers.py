@@ -1,4 +1,4 @@
-"""Find the code that is about to fork, so that warnings name the program's line, and advice fits."""
+"""Find the code that is about to fork, so that warnings name the program's line and the advice fits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MACHINERY = (
 def users_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the program's own code, which requested a process.
 
-    Where only installed code is on the stack, as in a server that was started by its own command, it is the
-    innermost frame outside the modules that fork.
+    If only installed code is on the stack, as in a server started by its own command, return the innermost
+    frame outside the modules that fork.
     """
     others = list(_outside_machinery(frame))
     own = (one for one in others if not _is_installed(one))
@@ -45,10 +45,11 @@ def users_place(frame: FrameType | None) -> tuple[str, int] | None:
 
 
 def forking_package(frame: FrameType | None, purpose: str) -> str | None:
-    """Return the installed package that forks on its own, like a server; None if the program forks.
+    """Return the installed package that forks on its own initiative, as a server does; None if the program
+    forks.
 
-    A caller of `os.fork` has no start method to choose, and where no code on the stack is the program's, the
-    user has not asked for this one.
+    A caller of `os.fork` has no choice of start method. And if no code on the stack is the program's own, the
+    user has not chosen this method either.
     """
     others = list(_outside_machinery(frame))
     if not others or not _is_installed(others[0]):

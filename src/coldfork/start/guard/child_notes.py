@@ -1,4 +1,4 @@
-"""Add a note to a framework's error in a forked child that the cause lies in its parent.
+"""Add a note to a framework's error in a forked child: its cause lies in the parent.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
 may wait for a thread that is gone.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """The note of this process, if it was forked despite reasons against it, and its addition to errors."""
+    """The note of this process, if it was forked despite reasons against it, and how errors get it."""
 
     def __init__(self) -> None:
         self.text: str | None = None
@@ -30,7 +30,7 @@ class Notes:
         self._place: tuple[str, int] | None = None
 
     def prepare(self, place: tuple[str, int] | None = None) -> None:
-        """In the parent, before the fork, note this process, and the line that requested the child."""
+        """In the parent, before the fork, record this process and the line that requested the child."""
         self._parent = os.getpid()
         self._place = place
 

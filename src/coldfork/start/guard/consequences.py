@@ -21,7 +21,7 @@ LOG = logging.getLogger("coldfork")
 
 
 REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
-"""The mildest judgement that each mode refuses; other modes refuse nothing."""
+"""The mildest judgement that each mode refuses; modes that are not listed refuse nothing."""
 
 
 def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
@@ -52,7 +52,7 @@ def _only_warn(line: str, frame: FrameType | None) -> None:
 
 
 def _warn(line: str, frame: FrameType | None) -> None:
-    """Warn at the program's line that requested a process, even if a library forks."""
+    """Warn at the program's line that requested a process, even if a library does the fork."""
     if frame is None:
         warnings.warn(line, UnsafeForkWarning, stacklevel=2)
         return

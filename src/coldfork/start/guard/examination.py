@@ -1,4 +1,4 @@
-"""Find within microseconds, before a fork, the things that would break the child."""
+"""Before a fork, find within microseconds what would break the child."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _TASKS = "/proc/self/task"
 _NUMBA = "numba.np.ufunc.parallel"
 _PAUSE = "omp_pause_resource_all"
 _HARD = 2
-"""`omp_pause_hard` of omp.h: the threads are released too."""
+"""`omp_pause_hard` of omp.h, which also ends the threads."""
 
 
 class ForkExamination:
-    """The examination of this process, which is repeated only after a change."""
+    """The examination of this process; it is repeated only after a change."""
 
     def __init__(self) -> None:
         self._examined: object = None
@@ -46,12 +46,14 @@ class ForkExamination:
         self._remember = process.HERE.examination.lineage.remember
 
     def held(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
-        """Return held things that a child forked now might not be able to use, and note the states for it."""
+        """Return held things that a child forked now might not be able to use, and record the states
+        for it.
+        """
         unchanged = self._unchanged
         found: tuple[Holding, ...] = ()
         if unchanged is None or not unchanged.still():
             found = self._anew(observation)
-        # Noted for the child, so that it can tell poisoned from cold.
+        # Recorded for the child, so that it can distinguish poisoned from cold.
         self._remember(self._snapshot.latest)
         return found
 
@@ -60,7 +62,7 @@ class ForkExamination:
     ) -> tuple[Reason, ...]:
         """Return the reasons against forking a child that calls these functions, with possible remedies.
 
-        `forks` is the package that forks by itself.
+        `forks` is the package that forks on its own initiative, if there is one.
         """
         does = known_deeds(found, lambda: BODIES(bodies))
         reasons = tuple(runtimes.judged(found, purpose, WAKERS.of, does))
@@ -76,7 +78,7 @@ class ForkExamination:
         key = None if unchanged is None else unchanged.key()
         found = tuple(one for one in table.held_here() if not one.doubtful)
         if self._snapshot.latest is not self._examined:
-            # After a change a device may have woken, so poll now to learn its waker.
+            # If something changed, a device may have woken: poll now to learn what woke it.
             self._examined = self._snapshot.latest
             if observation is not None:
                 observation.poll()
@@ -85,25 +87,25 @@ class ForkExamination:
         return found
 
     def _begin_comparing(self, observation: WakeObservation | None) -> None:
-        """Begin comparisons at the second examination, since many processes fork only once."""
+        """Begin comparisons at the second examination, because many processes fork only once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:
             self._unchanged = Unchanged(poller, self._snapshot)
 
 
 class Unchanged:
-    """A cheap test of whether the last examination's result still holds.
+    """A cheap test of whether the result of the last examination is still valid.
 
-    After a fork the kernel copies every page of the parent at its next use, and an examination uses more than
-    a hundred of them, at up to two microseconds each. This uses few. It says less than an examination: only
-    that nothing came or went, so that what was found still holds. It is trusted only where nothing was found.
+    After a fork the kernel copies each page of the parent that is written to, and an examination writes to
+    more than a hundred, at up to two microseconds each. This test writes to few. It shows only that nothing
+    has come or gone, and is trusted only if the last examination found nothing.
     """
 
     def __init__(self, poller: Poller, snapshot: Snapshot) -> None:
         self._poller = poller
         self._snapshot = snapshot
         self._fingerprint: Callable[[], int | None] = snapshot.examination.loader().fingerprint
-        # Read directly, since `os.environ.get` goes through five functions to this dictionary.
+        # Read directly, because `os.environ.get` goes through five functions to reach this dictionary.
         self._variables: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
         self._names = (os.fsencode(tokenizers.VARIABLE), os.fsencode(opencl.DEVICES_VARIABLE))
         self._known: Key | None = None
@@ -127,14 +129,14 @@ class Unchanged:
         return self._known is not None and self._known == self.key()
 
     def note(self, key: Key | None) -> None:
-        """Note the key of an examination that found nothing; None for one that found something."""
+        """Record the key of an examination that found nothing; None for one that found something."""
         self._known = key if key is not None and self._tells_all(key) else None
 
     def _tells_all(self, key: Key) -> bool:
         """Return whether any change of state would change the key.
 
-        ROCm shows only in open files, a thread that could not be traced may be traced later, and where the
-        loader's counters cannot be read a new library would not be noticed.
+        It would not in three cases: ROCm shows only in open files; a thread that could not be traced may be
+        traced later; and if the loader's counters cannot be read, a new library goes unnoticed.
         """
         return (
             key[1] is not None
@@ -145,13 +147,13 @@ class Unchanged:
 
 
 def _for_package(reason: Reason, forks: str) -> Reason:
-    """Return a reason with the remedies for users of a package that forks on its own."""
+    """Return a reason, with remedies for users of a package that forks on its own initiative."""
     helps = runtimes.BY_ITSELF.format(forks)
     return replace(reason, remedies=tuple(helps if one == runtimes.SPAWN else one for one in reason.remedies))
 
 
 def exact_remedies(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:
-    """Return the reasons with the exact remedies that are possible in this process."""
+    """Return the reasons, with the exact remedies that are possible in this process."""
     return tuple(_with_exact(reason, loader) for reason in reasons)
 
 
@@ -171,7 +173,7 @@ def _with_exact(reason: Reason, ask: Callable[[], Loader]) -> Reason:
 
 
 def _has(library: str, loader: Loader) -> bool:
-    """Return whether the loaded library has the pausing function, which GCC 8 and older lack."""
+    """Return whether the loaded library has the function that pauses threads; GCC 8 and older lack it."""
     handle = loader.handle(library.encode("utf-8", "surrogateescape"))
     return (
         handle is not None

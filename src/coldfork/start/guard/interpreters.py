@@ -1,4 +1,4 @@
-"""Run a Python interpreter to find the place for the guard's pth file, which it alone knows."""
+"""Ask a Python interpreter for the place of the guard's pth file, which only the interpreter knows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from coldfork.start.guard.pth_file import PthFile
 _TIMEOUT = 60.0
 _OLDEST = (3, 11)
 
-# The interpreter's answer about itself, without what this process's environment would add to its path; runs
-# in any Python 3.
+# This asks the interpreter about itself, without what this process's environment would add to its path; it
+# runs in any Python 3.
 _QUESTION = """
 import json, sys, sysconfig
 sys.path.pop(0)
@@ -45,17 +45,17 @@ print("it starts without running the pth file" if process is None else process.H
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """An interpreter's answer about itself."""
+    """The answer of an interpreter about itself."""
 
     executable: str
     version: str
     platform: str
     folders: tuple[Path, ...]
-    """The folders in which it looks for pth files; a new one goes into the first."""
+    """The folders in which it searches for pth files; a new file goes into the first one."""
     coldfork: str | None
     """The version of coldfork that it would import; None if there is none."""
     home: str | None
-    """The folder of that coldfork."""
+    """The folder of that version of coldfork."""
 
     @property
     def named(self) -> str:
@@ -63,7 +63,9 @@ class Interpreter:
         return f"{self.executable} (Python {self.version})"
 
     def pth_files(self) -> list[tuple[Path, PthFile | None]]:
-        """Return its guard files, each with its content; None for one that coldfork did not write."""
+        """Return the interpreter's guard files, each with its content, or None if coldfork did not
+        write it.
+        """
         found = []
         for folder in self.folders:
             path = folder / pth_file.FILE
@@ -122,7 +124,7 @@ def uninstall(interpreter: Interpreter) -> list[Path]:
 
 
 def _mode_in(interpreter: Interpreter) -> str:
-    """Return the guard's mode in a program of this interpreter, or why it has none."""
+    """Return the guard's mode in programs of this interpreter, or why they have none."""
     try:
         said, complaint = _run(interpreter.executable, "-E", "-c", _MODE)
     except UsageError as error:
@@ -131,7 +133,7 @@ def _mode_in(interpreter: Interpreter) -> str:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Write the file whole or not at all: an interpreter may start at any moment."""
+    """Write the file whole or not at all, because an interpreter may start at any moment."""
     try:
         handle, name = tempfile.mkstemp(prefix=".coldfork-", suffix=".tmp", dir=path.parent)
         try:
@@ -154,7 +156,7 @@ def _remove(path: Path) -> None:
 
 
 def _run(executable: str, *arguments: str) -> tuple[str, str]:
-    """Run a program with an interpreter, whatever this process's mode, and return its output and errors."""
+    """Run a program with an interpreter, without this process's guard mode; return its output and errors."""
     environment = {name: value for name, value in os.environ.items() if name != "COLDFORK_GUARD"}
     try:
         done = subprocess.run(
@@ -183,7 +185,7 @@ READ = (
     "a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn",
     "a preexec_fn",
 )
-"""Code that a worker will certainly call, which is read while a device is awake."""
+"""Code that a worker will certainly call, and that is read while a device is awake."""
 
 SECONDS = DEADLINE
 
@@ -192,4 +194,4 @@ UNREAD = (
     "code of installed packages, compiled code, and sources that have changed since they were loaded",
     "workers of a process in which only a runtime without a device is awake",
 )
-"""Where a fork is judged only by what the process holds."""
+"""Code that is not read, so that a fork for it is judged only by what the process holds."""

@@ -18,13 +18,13 @@ _STRICT = 'it is let through, because it may work; guard("strict") refuses it'
 
 
 def refusal(call: str, reasons: Sequence[Reason]) -> str:
-    """Return the message of a refused fork: the reasons, their causes, and the remedies."""
+    """Return the message of a refused fork: the reasons, their causes and the remedies."""
     first = f"{call} was refused, and no process was started: {clauses(reasons)}"
     return "\n".join([first, *_conditions(reasons), *_below(reasons)])
 
 
 def line(call: str, reasons: Sequence[Reason]) -> str:
-    """Return the message in one line, for a fork that happens nevertheless."""
+    """Return the message in one line, for a fork that is not refused."""
     help_ = next(iter(_remedies(reasons)), None)
     story = [f"{call} hands its child what it cannot use: {clauses(reasons)}", *conditions(reasons)]
     if help_:
@@ -43,14 +43,14 @@ def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None =
 
 
 def conditions(reasons: Sequence[Reason]) -> list[str]:
-    """Return the conditions that break the child, each once, and whether the child cannot detect them."""
+    """Return each condition that breaks the child, once, and say if the child cannot detect it."""
     told = dict.fromkeys(reason.condition for reason in reasons if reason.condition is not None)
     unseen = [one for one in reasons if one.judgement is Judgement.BREAKS_IF and not one.watched]
     return [*filter(None, told), _UNSEEN] if unseen else [*filter(None, told)]
 
 
 def clauses(reasons: Sequence[Reason]) -> str:
-    """Return the reasons in one sentence."""
+    """Return the reasons as one sentence."""
     return "; ".join(dict.fromkeys(reason.text for reason in reasons))
 
 

@@ -1,7 +1,7 @@
 """Check forks of multiprocessing before it creates pipes, so that a refusal leaves nothing behind.
 
-`Popen._launch` makes four file descriptors and then forks. A refusal in the fork itself would lose them at
-each start. Spawn and forkserver have a `_launch` of their own and are left alone.
+`Popen._launch` opens four file descriptors and then forks. If the fork itself were refused, they would never
+be closed. Spawn and forkserver have a `_launch` of their own, which is not changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Examiner(Protocol):
-        """The interface of the guard for launches."""
+        """The guard's interface for launches."""
 
         def before_launch(self, process: Any) -> bool: ...
 
@@ -23,7 +23,7 @@ _MARK = "coldfork_guards"
 
 
 def guard_launches(module: object, examiner: Examiner) -> None:
-    """Add the check to a module in which multiprocessing forks, unless the module has it."""
+    """Add the check to a module in which multiprocessing forks, unless it is there already."""
     popen: Any = getattr(module, "Popen", None)
     if popen is not None and not hasattr(popen._launch, _MARK):
         popen._launch = _wrapper(popen._launch, examiner)

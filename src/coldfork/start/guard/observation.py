@@ -1,7 +1,7 @@
 """Watch for wakes, so that a refusal can name the waking line; each import costs microseconds more.
 
-Nothing can be woken before native code is loaded. Until then nothing is asked, and the code that asks is not
-imported.
+No device can wake before native code is loaded. Until then no state is read, and the code that reads states
+is not imported.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _STARTS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 
 
 class Sensor:
-    """A sensor of awake accelerators, which does nothing until native code has been loaded."""
+    """Reads which accelerators are awake, but does nothing until native code has been loaded."""
 
     def __init__(self) -> None:
         self.poller: Poller | None = None
         self.begun: Callable[[], None] = lambda: None
-        """Called when there is something to ask from now on."""
+        """Called when there are states to read from now on."""
         self.forked: Callable[[], None] = lambda: None
-        """Called at the first question in a forked child."""
+        """Called when states are first read in a forked child."""
         self._pid = getpid()
         self._modules = sys.modules
         self._begins = False
@@ -56,12 +56,12 @@ class Sensor:
         return () if self.poller is None else self.poller.awake()
 
     def _ctypes_is_whole(self) -> bool:
-        """Return False while `ctypes` is being imported, when the sensor could not use it yet."""
+        """Return False while `ctypes` is being imported, because the sensor could not use it yet."""
         spec = getattr(self._modules.get("ctypes"), "__spec__", None)
         return not getattr(spec, "_initializing", False)
 
     def begin(self) -> None:
-        """Begin real checks, after importing the modules for them, which coldfork's wrappers ignore."""
+        """Begin to read states, after importing the modules for that, which coldfork's wrappers ignore."""
         if self._begins:
             return
         self._begins = True
@@ -105,7 +105,7 @@ class WakeObservation:
             self._hear_threads()
         elif any(map(_is_foreign, _files())):
             self._sensor.begin()
-        # Devices that are awake by now were woken before the watch began.
+        # Devices that are already awake were woken before the watch began.
         self._attribution.start()
         self._imports.install()
         self._waking.install()
@@ -130,7 +130,7 @@ class WakeObservation:
         also(name)
 
     def _switch(self, load: Load | None) -> None:
-        """Note that a module is about to be loaded, and begin real checks at the first native module."""
+        """Handle a module that is about to be loaded; begin to read states at the first native one."""
         if self._sensor.poller is None and load is not None and _is_foreign(load.path):
             self._sensor.begin()
 
@@ -150,7 +150,7 @@ class WakeObservation:
         self._thread_starts(arguments[0])
 
     def _thread_starts(self, work: object) -> None:
-        # Poll first, so that the new thread is not suspected of earlier acts of this one.
+        # Poll first, so that the new thread is not suspected of what this thread did before.
         try:
             self._attribution.poll()
             self._attribution.thread_starts(work)
@@ -159,7 +159,7 @@ class WakeObservation:
 
 
 def _files() -> Iterator[object]:
-    """Yield the files of the loaded modules, without reading attributes that might load a lazy one."""
+    """Yield the files of the loaded modules, without reading attributes, which might load a lazy module."""
     for module in tuple(sys.modules.values()):
         try:
             yield object.__getattribute__(module, "__dict__").get("__file__")

@@ -1,7 +1,7 @@
 """The guard of this process: one audit hook, and its actions before a fork.
 
-Neither an audit hook nor a fork handler can be removed. So there is one of each for the process, and a table
-of actions that is empty while the guard is off: an event then costs one look-up in an empty table.
+Neither audit hooks nor fork handlers can be removed. So the process has one of each, and a table of actions.
+While the guard is off the table is empty, and an event costs one look-up in it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ OFF = "off"
 _OURS = "coldfork.start.guard"
 _MOST_TROUBLES = 20
 _SITE = "site"
-"""The module that imports sitecustomize, and what pth files name: no sign of a program by itself."""
+"""The module that runs sitecustomize and pth files; its imports do not show that a program has begun."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
-"""The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
+"""The module in which multiprocessing forks, and those of the packages with a copy of it."""
 SELF_TEST = "coldfork.guard"
-"""The audit event that only the guard raises, to learn whether its own hook receives it."""
+"""The audit event that the guard raises to find out whether its hook receives events."""
 
 ALLOWED: ContextVar[Permission | None] = ContextVar("coldfork.allow_fork", default=None)
 
 
 class ProcessGuard:
-    """The guard, which examines this process before each fork under the innermost mode."""
+    """The guard: examines this process before each fork, according to the innermost mode."""
 
     def __init__(self) -> None:
         self.mode: str = OFF
@@ -63,13 +63,13 @@ class ProcessGuard:
         self._apply()
 
     def enter(self, request: ModeRequest) -> None:
-        """Note that the latest request is a block, whose end restores the mode that it replaced."""
+        """Record that the latest request is a block, whose end restores the mode that it replaced."""
         if request.replaces is not None and request in self._modes:
             self._modes.insert(self._modes.index(request), request.replaces)
         request.replaces = None
 
     def remove(self, request: ModeRequest) -> None:
-        """Note that a block has ended: drop its mode, and modes that plain calls inside it requested."""
+        """End a block: drop its mode and the modes that plain calls inside it requested."""
         if request not in self._modes:
             return
         index = self._modes.index(request)
@@ -105,7 +105,7 @@ class ProcessGuard:
         self.observation.begin()
 
     def observe_later(self) -> None:
-        """Begin to watch at the first import outside the standard library; plain scripts pay nothing."""
+        """Begin to watch at the first import outside the standard library; a plain script pays nothing."""
         if self.observation is None:
             self._actions["import"] = self._import
 
@@ -119,7 +119,7 @@ class ProcessGuard:
         return True
 
     def after_launch(self) -> None:
-        """Note, in the parent, that the launch is over."""
+        """Record, in the parent, that the launch is over."""
         self._cleared.discard(get_ident())
 
     def against(self, call: str, frame: FrameType | None, process: Any = None) -> tuple[Reason, ...]:
@@ -184,7 +184,7 @@ class ProcessGuard:
         top = name.partition(".")[0]
         if (top in sys.stdlib_module_names or top == "coldfork") and name not in FORKING:
             return
-        # The caller of this method is the audit hook, and the hook's caller is the importer.
+        # The caller of this method is the audit hook, whose caller is the importer.
         if sys._getframe(2).f_globals.get("__name__") == _SITE:
             return
         try:
@@ -201,13 +201,13 @@ class ProcessGuard:
     def _before(self, call: str) -> None:
         me = get_ident()
         if me in self._cleared:
-            # This thread was examined a moment ago; the mark is removed before the child could inherit it.
+            # This thread was examined a moment ago; the mark is removed before the child can inherit it.
             self._cleared.discard(me)
             return
         self._examine(call, _caller_frame(sys._getframe()))
 
     def _before_program(self) -> None:
-        """Examine the process before subprocess forks, if a preexec_fn will run in the child."""
+        """Examine the process before subprocess forks, if a `preexec_fn` will run in the child."""
         frame = _caller_frame(sys._getframe())
         if frame is not None and frame.f_locals.get("preexec_fn") is not None:
             self._examine("subprocess.Popen", frame)
@@ -235,7 +235,9 @@ class ProcessGuard:
         self._hand_on(reasons, users_place(frame))
 
     def _hand_on(self, reasons: tuple[Reason, ...], place: tuple[str, int] | None) -> None:
-        """Prepare the note for a child that is forked nevertheless, about why its framework fails."""
+        """Prepare the note for a child that is forked despite the reasons, to explain its
+        framework's errors.
+        """
         from coldfork.start.guard.child_notes import Notes
 
         if self.notes is None:
@@ -254,11 +256,11 @@ class ProcessGuard:
             try:
                 self.notes.arm(reasons)
             except Exception as error:
-                # Logs nothing, since a thread that does not exist here may hold the log's lock.
+                # Nothing is logged, because a thread that does not exist here may hold the log's lock.
                 self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
-        """Note that the guard itself failed: the program goes on, and it is logged once."""
+        """Record and log once that the guard itself failed; the program goes on."""
         trouble = f"{what}: {type(error).__name__}: {error}"
         if trouble in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
             return
@@ -273,9 +275,9 @@ class ProcessGuard:
 
 
 def _load(name: str) -> None:
-    """Import a module so that no other thread forks meanwhile.
+    """Import a module, during which no other thread can fork.
 
-    A forking thread comes here first, and waits for a thread that is importing what this takes.
+    A thread that forks comes here first, and waits for a thread that is importing.
     """
     from coldfork.observe.late_imports import LATE
 
@@ -283,7 +285,7 @@ def _load(name: str) -> None:
 
 
 def _caller_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame outside the guard; None where a thread began in `os.fork` itself."""
+    """Return the innermost frame outside the guard; None if the thread began in `os.fork` itself."""
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
         frame = frame.f_back
     return frame

@@ -1,4 +1,4 @@
-"""The interfaces of requests for modes and forks, as the guard of a process uses them."""
+"""The interfaces of requests for modes and of permissions to fork, as the guard of a process uses them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class ModeRequest(Protocol):
-    """One requested mode: by a plain call, or for a block."""
+    """One requested mode, either by a plain call or for a block."""
 
     mode: str
     is_block: bool
     replaces: ModeRequest | None
-    """The plain call before this one, until it is known whether this is one too."""
+    """The preceding plain call, until it is certain that this is a block."""
 
 
 class Permission(Protocol):
-    """A block whose forks are let through, and why."""
+    """A block whose forks are allowed, and the reason."""
 
     reason: str
     pid: int
-    """The process that entered the block: its children's forks are not let through."""
+    """The process that entered the block; forks by its children are not allowed."""

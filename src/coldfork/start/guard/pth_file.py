@@ -1,7 +1,7 @@
 """The file of `coldfork guard install`: one line in site-packages that Python runs whenever it starts.
 
-That line is everything. It turns the guard on if coldfork is there, does nothing if coldfork was removed, and
-otherwise reports in one line what went wrong. No interpreter fails to start because of it.
+The line turns the guard on if coldfork is there, and does nothing if coldfork was removed. Any other problem
+is reported in one line. No interpreter fails to start because of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_COVERED = (
 )
 """Cases that an installed guard does not see."""
 
-# An error is reported only once, though Python runs the line twice in a virtual environment.
+# An error is reported only once, although Python runs the line twice in a virtual environment.
 _PROGRAM = """\
 try:
     if os.environ.get("COLDFORK_GUARD") != "off":
@@ -34,9 +34,9 @@ except Exception as error:
         sys.coldfork_guard_failed = True
         sys.stderr.write(f"coldfork: the fork guard is not on: {{type(error).__name__}}: {{error}}\\n")
 """
-# Python runs only lines that begin with "import", each of them separately.
+# Python runs only lines that begin with "import", each on its own.
 _LINE = "import os, sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
-# The file of any version counts: the comment at its end identifies it.
+# A file from any version is recognised, by the comment at its end.
 _KNOWN = re.compile(
     r"import [^;\n]+; exec\((?P<program>.+)\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n"
 )
@@ -65,7 +65,7 @@ def read(text: str) -> PthFile | None:
 
 
 def _begins(literal: str, mode: str) -> bool:
-    """Return whether the program in the line can run and turns the guard on in this mode."""
+    """Return whether the program in the line can run, and turns the guard on in this mode."""
     try:
         program = ast.literal_eval(literal)
         compile(program, FILE, "exec")

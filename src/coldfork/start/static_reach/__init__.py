@@ -1,1 +1,1 @@
-"""Find the devices that importing a module would wake, with `coldfork check` and without the import."""
+"""Find the devices that importing a module would wake, by `coldfork check` and without the import."""

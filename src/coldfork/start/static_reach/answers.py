@@ -1,6 +1,6 @@
-"""Answers about how far importing a module would reach towards a device.
+"""Answers to the question whether importing a module would wake a device.
 
-They come through a port, `Reach`: a function from a target to an answer.
+They come from a `Reach`, which is a function from a target to an answer.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class Reached(StrEnum):
-    """How far an import reaches."""
+    """Whether an import wakes a device."""
 
     WAKES = "wakes"
-    """A line that wakes a device."""
+    """It runs a line that wakes a device."""
     NOTHING = "nothing"
-    """No line that wakes a device, as far as can be read."""
+    """It runs no line that wakes a device, as far as the source shows."""
     UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
+    """It is unknown whether it does; the reason says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReachAnswer:
-    """How far the import of one module reaches."""
+    """The answer for the import of one module."""
 
     module: str
     reached: Reached
     reason: str | None = None
-    """Why it is unknown, or on what condition it wakes a device."""
+    """Why the answer is unknown, or the condition on which the import wakes a device."""
     accelerator: str | None = None
     verdict: str | None = None
     path: str | None = None
@@ -52,8 +52,8 @@ class Place:
     """The place of a module's source."""
 
     module: str
-    """The name under which it is checked; for a script, that of the file."""
+    """The name under which it is checked; for a script, the name of the file."""
     root: str
-    """The folder that holds its top package."""
+    """The folder that holds its top-level package."""
     path: str
-    """The path to check: the top package, or the folder of a lone module."""
+    """The path to check: the top-level package, or the folder of a single module."""

@@ -1,7 +1,7 @@
 """Answers about modules in the cache folder, which are valid until the files behind them change.
 
-An answer holds while the files beside the module, the folders on `sys.path`, the interpreter, the profile and
-coldfork itself are the same. Installing or removing a package changes the package's folder.
+An answer is valid as long as the files beside the module, the folders on `sys.path`, the interpreter, the
+profile and coldfork itself are the same. Installing or removing a package changes the package's folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class KeptAnswer:
 
     @property
     def possible(self) -> bool:
-        """Return whether an answer can be kept at all."""
+        """Return whether the answer can be cached at all."""
         return self._file.possible
 
     def read(self) -> ReachAnswer | None:
@@ -57,9 +57,10 @@ class KeptAnswer:
             return None
 
     def write(self, answer: ReachAnswer) -> None:
-        """Keep an answer; failures are ignored.
+        """Cache an answer; failures to do so are ignored.
 
-        A missing answer is kept for some minutes, so that not every process of a tree waits for it.
+        The failure to get an answer is cached for some minutes, so that not every process of a tree waits
+        again.
         """
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
         stored: dict[str, Any] = {
@@ -74,8 +75,8 @@ class KeptAnswer:
 def _stamp(place: Place, search: Sequence[str]) -> str | None:
     """Return a stamp that changes with the files beside the module; None if they are too many."""
     files = []
-    # Installed code changes by being installed again, which changes a folder of `sys.path`, and it is mostly
-    # too large to be searched; the files that lead to the module are checked all the same.
+    # Installed code changes only when it is installed again, which changes a folder of `sys.path`, and most
+    # of it is too large to be searched. The files that lead to the module are checked all the same.
     installed = os.path.basename(place.root) in _LEFT_OUT
     for found in _on_the_way(place) if installed else _files(place.root):
         files.append(found)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMAND = (sys.executable, "-P", "-m", "coldfork.checking")
-"""Reads a question from standard input, and writes the JSON of a check."""
+"""The command that reads a question from standard input, and writes the JSON of a check."""
 WAKING = ("initialises-driver", "creates-context", "queries-device")
 _SURENESS = ("certain", "conditional", "possible")
 RULES = (
@@ -28,7 +28,7 @@ RULES = (
 
 
 def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
-    """Return the answer for one module, or why there is none."""
+    """Return the answer for one module, or the reason why there is none."""
     if not sys.executable:
         return ReachAnswer.unknown(place.module, "this interpreter has no command that could be started")
     done = ask_our_own(COMMAND, json.dumps(question(place, search)), deadline)
@@ -44,7 +44,9 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
 def judged(
     module: str, findings: Sequence[dict[str, Any]], skipped: int, unfinished: Sequence[dict[str, Any]] = ()
 ) -> ReachAnswer:
-    """Return the answer that follows from the findings of `coldfork check`, by the surest waking line."""
+    """Return the answer that follows from the findings of `coldfork check`: that of the surest
+    waking line.
+    """
     waking = [finding for finding in findings if finding["effect"] in WAKING]
     if not waking:
         if skipped:
@@ -78,7 +80,7 @@ def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
 
 
 def _folders(search: Sequence[str], place: Place) -> list[str]:
-    """Return the folders of this program's packages, except the standard library and the module's own."""
+    """Return the folders of this program's packages, without the standard library and the module's own."""
     standard = os.path.dirname(os.__file__)
     beside = {os.path.abspath(folder or os.curdir) for folder in search}
     return sorted(

@@ -1,6 +1,6 @@
 """Find the effects on accelerators of importing a module, with `coldfork check` and without the import.
 
-`StaticReach` returns a kept answer, or has another process check the module and waits for it.
+`StaticReach` returns a cached answer, or has another process check the module and waits for it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ DEADLINE = 20.0
 
 
 class StaticReach:
-    """A client that asks `coldfork check --entry` in another process, and keeps the answers."""
+    """A client that asks `coldfork check --entry` in another process, and caches the answers."""
 
     def __init__(self, deadline: float = DEADLINE, search: Sequence[str] | None = None) -> None:
         self._deadline = deadline
         self._search = sys.path if search is None else search
         self._not_kept: dict[Place, ReachAnswer] = {}
-        """The answers that cannot be kept: waiting for one once in a process is enough."""
+        """The answers that cannot be cached on disk; each process waits for one only once."""
 
     def __call__(self, target: Target) -> ReachAnswer:
-        """Return how far importing the target's module reaches; never raise, and never import it."""
+        """Return whether importing the target's module wakes a device; never raise an error, never
+        import it.
+        """
         if target.module.partition(".")[0] in sys.stdlib_module_names and target.module != "__main__":
             return ReachAnswer(target.module, Reached.NOTHING, "it belongs to the standard library")
         try:
@@ -43,7 +45,7 @@ class StaticReach:
             return ReachAnswer.unknown(target.module, f"{type(error).__name__}: {error}")
 
     def _answer(self, place: Place) -> ReachAnswer:
-        # Imported only here, since most decisions need neither another process nor the cache.
+        # Imported here, because most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
         kept = cache.KeptAnswer.of(place, self._search)

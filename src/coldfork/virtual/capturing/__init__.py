@@ -1,6 +1,6 @@
 """CUDA-graph semantics on CPU tensors: a capture records work without executing it, a replay executes it.
 
-Importing this package imports nothing of torch; `capture()` imports what it needs.
+Importing this package does not import torch; `capture()` imports what it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def capture(pool: Pool | None = None) -> AbstractContextManager[Graph]:
     """Record the torch operators of a `with` block without executing them, like a capture on a device.
 
     The block's outputs hold poison until `graph.replay()` computes them. `pool` is another graph's `.pool`:
-    the two graphs then share the memory that both no longer need for anything else.
+    the two graphs then share memory that neither needs between its replays.
     """
     from coldfork.virtual.capturing.graph import capturing
 

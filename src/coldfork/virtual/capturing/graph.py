@@ -28,7 +28,7 @@ class Graph(RecordedRegion):
     def __init__(self, pool: Pool, holdings: Holdings) -> None:
         super().__init__(pool, holdings)
         self.replays: int = 0
-        """How often the graph was replayed."""
+        """The number of replays so far."""
         self._lock = threading.Lock()
 
     def replay(self) -> None:
@@ -44,8 +44,8 @@ class Graph(RecordedRegion):
     def explain_poison(self, tensor: Any = None) -> PoisonRead | None:
         """Return the operator whose read of uninitialised memory put poison into this tensor, with its line.
 
-        Without a tensor: the first operator of the graph that does. None when there is none. The graph is
-        replayed once for it, and all memory is left as it was.
+        Without a tensor, return the first operator of the graph that read uninitialised memory. Return None
+        if there is none. The graph is replayed once for this; all memory is left as it was.
         """
         self._require_ready()
         with self._lock:
@@ -67,7 +67,7 @@ class Graph(RecordedRegion):
     def lend(self, tensor: Any) -> Any:
         """Return a tensor for the same memory that lets other graphs of the pool reuse it.
 
-        Its content is valid until one of them is replayed.
+        The tensor's content is valid until one of these graphs is replayed.
         """
         key = tensor.untyped_storage()._cdata
         memory = next((one for one in reversed(self._memories) if one.key == key), None)
@@ -126,7 +126,9 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
 
 
 class ProcessCaptures:
-    """The shared state of a process's captures: only one runs at a time, and shapes are learned once."""
+    """The shared state of a process's captures: only one capture runs at a time, and shapes are
+    remembered.
+    """
 
     def __init__(self) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -159,15 +161,15 @@ HERE = ProcessCaptures()
 
 
 def compiled_graphs_shown() -> AbstractContextManager[None]:
-    """Let the modes of this thread see the operators of compiled graphs that run without being captured."""
+    """Let the modes of this thread see the operators of compiled graphs that run outside captures."""
     if "torch._dynamo" in sys.modules:
-        # The modes should also see graphs that are compiled in the block.
+        # The modes should also see graphs that are compiled within the block.
         importlib.import_module("torch._inductor.output_code")
     return HERE.compiled_calls.shown()
 
 
 def refuse_while_capturing(what: str) -> None:
-    """Raise a device's error if this thread is capturing."""
+    """Raise the error of a device if this thread is capturing."""
     recorder = HERE.recorder
     if recorder is not None and recorder.thread == threading.get_ident():
         raise recorder.refuse(what, "is work that a capture cannot hold")

@@ -1,4 +1,4 @@
-"""The memory of captured graphs: its owners, and the poison that it holds before the first write."""
+"""The memory of captured graphs: what uses it, and the poison that it holds before the first write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 _NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_C01D_0000_0000))[0]
-"""A NaN whose payload no arithmetic produces by itself; it survives the conversion to shorter types."""
+"""A NaN with a payload that no arithmetic produces, and that survives the conversion to shorter types."""
 
 _BYTE = 0xA5
 """The value of every byte of a poisoned integer."""
@@ -58,13 +58,13 @@ class Kind(StrEnum):
     POOL = "pool"
     """It was allocated in the captured region."""
     OUTSIDE = "outside"
-    """It existed before: parameters, buffers, inputs, what a warm-up run left behind."""
+    """It existed before the capture: parameters, buffers, inputs, the remains of a warm-up run."""
     CONSTANT = "constant"
-    """A value that the host knew while capturing; it is baked into the graph."""
+    """A value that the host knew during the capture; it is fixed in the graph."""
 
 
 class Block:
-    """One storage of torch, and the number of references to it that belong to graphs."""
+    """One storage of torch, and the number of references to it that graphs hold."""
 
     __slots__ = ("graphs", "held", "key", "nbytes", "storage")
 
@@ -73,7 +73,7 @@ class Block:
         self.key: int = int(storage._cdata)
         self.nbytes: int = int(storage.nbytes())
         self.held: int = 1
-        """The storage's Python object is one."""
+        """Starts at 1, because the storage's Python object counts as a reference."""
         self.graphs: int = 0
 
     def is_free(self) -> bool:
@@ -83,19 +83,19 @@ class Block:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Memory:
-    """One allocation that a captured region uses, which many tensors and views may share."""
+    """One allocation that a captured region uses; many tensors and views may share it."""
 
     serial: int
-    """Counts the allocations of a graph: a block that is used twice is two of them."""
+    """The number of the allocation in its graph; a block that is used twice is two allocations."""
     kind: Kind
     block: Block
     born: int | None
-    """The number of the record that allocated it, for memory of the pool."""
+    """The number of the record that allocated it; None if it is not memory of the pool."""
     dtype: Any
     """The type in which it was first used."""
     held: int = 0
     freed: bool = False
-    """True once the program had released memory from outside that the graph still uses."""
+    """True once the program has released outside memory that the graph still uses."""
 
     @property
     def key(self) -> int:
@@ -113,8 +113,8 @@ class Memory:
         return int(self.block.storage.nbytes())
 
     def poison_if_freed(self) -> None:
-        """Poison this memory if a device could have given it to another allocation by now."""
-        # Storage that cannot be resized has another owner, such as an array of numpy.
+        """Poison this memory if a device could have reused it for another allocation by now."""
+        # A storage that cannot be resized has another owner, such as a numpy array.
         if self.kind is Kind.OUTSIDE and not self.freed and self.block.is_free() and self.storage.resizable():
             self.freed = True
             poison_storage(self.storage, self.dtype)
@@ -124,7 +124,7 @@ class Memory:
 
 
 class Holdings:
-    """The references of this process's graphs to blocks, counted apart from the program's."""
+    """The references that this process's graphs hold to blocks, counted separately from the program's."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, Block] = {}
@@ -141,11 +141,11 @@ class Holdings:
         """Count a graph's references until the graph is deleted."""
         for memory in memories:
             memory.block.graphs += 1
-        # A graph may be deleted at any point of any thread, so the next caller of `settle` counts.
+        # A graph may be deleted at any point in any thread, so the next call of `settle` does the counting.
         weakref.finalize(graph, self._gone.append, memories).atexit = False
 
     def release(self, memories: list[Memory]) -> None:
-        """Note that a graph has dropped its references."""
+        """Record that a graph has dropped its references."""
         self._gone.append(memories)
 
     def settle(self) -> None:
@@ -165,8 +165,8 @@ class Holdings:
 class Poisoning:
     """The poisoning of the memory that one capture allocates.
 
-    Nothing is computed while a region is captured, so memory that was poisoned in it holds its poison until
-    the end, and is not filled again when the region reuses it.
+    Nothing is computed during a capture, so memory that was poisoned once keeps its poison until the end. It
+    is not filled again when the region reuses it.
     """
 
     __slots__ = ("_holding",)
@@ -188,13 +188,13 @@ class Poisoning:
 
 
 class Pool:
-    """A pool of memory that graphs share, because no graph needs it while another one runs."""
+    """A pool of memory that graphs share, because none needs it while another one runs."""
 
     __slots__ = ("_alive", "_free", "graphs")
 
     def __init__(self) -> None:
         self.graphs: int = 0
-        """How many graphs were captured with it."""
+        """The number of graphs captured with it."""
         self._alive = weakref.WeakSet[Any]()
         self._free: dict[int, deque[Block]] = {}
 
@@ -204,12 +204,12 @@ class Pool:
         return bool(self.graphs) and not self._alive
 
     def enter(self, graph: Any) -> None:
-        """Note that another graph was captured with this pool."""
+        """Record that another graph was captured with this pool."""
         self.graphs += 1
         self._alive.add(graph)
 
     def leave(self, graph: Any) -> None:
-        """Note that a graph has released its memory."""
+        """Record that a graph has released its memory."""
         self._alive.discard(graph)
 
     @property

@@ -17,24 +17,24 @@ from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Pool
 from coldfork.virtual.capturing.operators.schemas import Operator, ResultPlan
 
 Place = tuple[CodeType, int]
-"""A line in its cheapest form: the code object and the number."""
+"""A line in its cheapest form: the code object and the line number."""
 
 GENERATED = "<torch.compile>"
 """The file name in the code of compiled graphs."""
 
 
 class Places:
-    """A finder of the program's own line in a stack, which remembers which code is the program's."""
+    """Finds the program's own line in a stack, and remembers which code is the program's."""
 
     def __init__(self) -> None:
-        # All of coldfork, since its graph manager may be between the program's line and the operator.
+        # All of coldfork, because its graph manager may be between the program's line and the operator.
         generated = ("<frozen ", "<eval_with_key>", GENERATED)
         self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), *generated)
         self._library = _folder(os.__file__)
         self._known: dict[CodeType, bool] = {}
 
     def here(self, depth: int = 1) -> Place | None:
-        """Return the program's line that is running now."""
+        """Return the line of the program that is running."""
         frame: FrameType | None = sys._getframe(depth)
         known = self._known
         while frame is not None:
@@ -48,7 +48,7 @@ class Places:
         return None
 
     def is_programs(self, code: CodeType) -> bool:
-        """Return True for code that is neither torch's nor Python's own, nor coldfork's."""
+        """Return True for code that belongs neither to torch, nor to Python, nor to coldfork."""
         path = code.co_filename
         if path.startswith(self._torch):
             return False
@@ -69,13 +69,15 @@ def as_frame(place: Place | None) -> Frame | None:
 
 
 def written(where: Frame | None) -> str:
-    """Return a place in the form of messages."""
+    """Return a place as messages show it."""
     return f"{where.path}:{where.line}" if where is not None else "an unknown line"
 
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """One tensor that an operator reads or writes, with its memory and the part of it."""
+    """One tensor that an operator reads or writes, with its memory, and the part of it that the tensor
+    covers.
+    """
 
     memory: Memory
     tensor: Any
@@ -143,7 +145,7 @@ class RecordedRegion:
 
     def __init__(self, pool: Pool, holdings: Holdings) -> None:
         self.pool = pool
-        """Pass it to another `capture(pool=...)` to share memory."""
+        """The graph's pool; pass it to another `capture(pool=...)` to share memory."""
         self._records: list[Record] = []
         self._memories: list[Memory] = []
         self._outside: list[Memory] = []
@@ -163,7 +165,9 @@ class RecordedRegion:
 
     @property
     def pointers(self) -> tuple[Frame | None, ...]:
-        """The lines that took a tensor's address during the capture; uses of the address are not recorded."""
+        """The lines that took a tensor's address during the capture; later uses of the address are not
+        recorded.
+        """
         return tuple(as_frame(place) for place in self._pointers)
 
     @property
@@ -183,5 +187,5 @@ class RecordedRegion:
         self._holdings.release(list(self._memories))
         self._records.clear()
         self._outside = []
-        # Emptied, because the graph's finalizer would otherwise return these references a second time.
+        # Emptied, because otherwise the graph's finalizer would return these references a second time.
         self._memories.clear()

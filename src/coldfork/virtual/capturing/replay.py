@@ -21,7 +21,7 @@ _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
 @contextmanager
 def below() -> Iterator[None]:
-    """Run the block below autograd, autocast and modes, which acted when operators were recorded."""
+    """Run the block below autograd, autocast and modes, which have acted already at the recording."""
     with (
         _disable_current_modes(),
         torch._C._AutoDispatchBelowADInplaceOrView(),
@@ -47,7 +47,7 @@ def execute(records: Iterable[Record]) -> None:
 
 
 def require_sizes(records: Iterable[Record]) -> None:
-    """After a first replay, check that no operator gave its results another size than capture expected."""
+    """After the first replay, check that each operator's results have the size that the capture expected."""
     for record in records:
         fresh = list(fresh_in(record.plan.results, record.operator))
         for use, expected in zip(record.wrote[len(record.wrote) - len(fresh) :], fresh, strict=False):
@@ -68,7 +68,7 @@ _PARTIAL = (
     "put_",
     "_scatter",
 )
-"""Operators that write some elements of a tensor and leave the others as they are."""
+"""Operators that write only some elements of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,15 @@ class PoisonRead:
     """The first operator that read memory before anything was written to it."""
 
     operator: str
-    """Its name; empty if the tensor in question was never written."""
+    """Its name; empty if nothing ever wrote to the tensor in question."""
     where: Frame | None
     """The line of the program that called it."""
     memory: Memory
     """The memory it read."""
     allocated: Frame | None
-    """The line that allocated the memory, where that happened in the captured region."""
+    """The line that allocated the memory, if that happened in the captured region."""
     state: str
-    """The fault of the memory, in words."""
+    """What is wrong with the memory, in words."""
 
     def __str__(self) -> str:
         allocated = f" (allocated at {written(self.allocated)})" if self.allocated else ""
@@ -94,7 +94,7 @@ class PoisonRead:
 
 
 def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
-    """Return the first read of poison, by a replay with a shadow; restore memory and random numbers."""
+    """Return the first read of poison, found by a replay with a shadow; restore memory and random numbers."""
     target = _target(graph, tensor) if tensor is not None else None
     with torch.no_grad(), below(), _as_it_was(graph):
         shadow = Shadow()
@@ -159,7 +159,7 @@ def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) 
 
 
 def _given(record: Record, use: Use) -> bool:
-    """Return whether a written tensor existed before the operator, and is not a new result."""
+    """Return whether a written tensor was passed to the operator, and is not a new result."""
     return any(use.tensor is one.tensor for one in record.read)
 
 
@@ -196,7 +196,7 @@ def _state(memory: Memory) -> str:
 
 @contextmanager
 def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
-    """Restore at the end of the block everything that the replay changes."""
+    """At the end of the block, restore everything that the replay has changed."""
     state = torch.default_generator.get_state()
     storages = {memory.key: memory.storage for memory in graph.memories}
     kept = [(storage, storage.clone()) for storage in storages.values()]
@@ -209,18 +209,18 @@ def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
 
 
 CLEAN = 0
-"""Computed from valid content."""
+"""The byte was computed from valid content."""
 UNWRITTEN = 1
-"""Nothing was written here."""
+"""Nothing was written to the byte."""
 TAINTED = 2
-"""From here on: the number of the record that read something unwritten, plus this."""
+"""Codes from here on: this number plus that of the record that read something unwritten."""
 
 _TELLING = 4
-"""An integer of at least this many bytes holds poison for no other reason."""
+"""In an integer of at least this many bytes, the poison pattern cannot be a coincidence."""
 
 
 class Shadow:
-    """One number for each byte of a graph's memory, by which reads of poison are followed."""
+    """One number, the code, for each byte of a graph's memory, to follow where poison is read."""
 
     def __init__(self) -> None:
         self._codes: dict[Memory, Any] = {}
@@ -242,7 +242,7 @@ class Shadow:
         codes = self.of(memory, tensor)
         for dimension, step in enumerate(tensor.stride()):
             if step == 0 and tensor.shape[dimension] > 1:
-                # An expanded dimension repeats the same bytes, which torch refuses to write repeatedly.
+                # An expanded dimension repeats the same bytes, and torch refuses to write them repeatedly.
                 codes = codes.narrow(dimension, 0, 1)
                 where = where.narrow(dimension, 0, 1) if where is not None else None
         if where is None:
@@ -252,7 +252,7 @@ class Shadow:
 
 
 def lowest(codes: Any, at_least: int) -> int | None:
-    """Return the smallest code that is not below a bound: the earliest record, or None."""
+    """Return the smallest code that is not below a bound, which is the earliest record; None without one."""
     found = codes[codes >= at_least]
     return int(found.min()) if found.numel() else None
 
@@ -269,7 +269,7 @@ def _first_codes(memory: Memory, dtype: Any) -> Any:
 
 
 def holds_poison(tensor: Any) -> Any:
-    """Return which elements hold the exact bits with which capture poisons memory."""
+    """Return which elements contain exactly the bits with which the capture poisons memory."""
     kind = tensor.dtype
     if kind is torch.bool or kind.itemsize == 1:
         return torch.zeros(tensor.shape, dtype=torch.bool)

@@ -1,1 +1,1 @@
-"""The virtual device as torch sees it, by replacements for functions that would ask CUDA."""
+"""The virtual device as torch sees it: replacements for functions that would ask CUDA."""

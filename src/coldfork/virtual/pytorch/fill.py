@@ -28,7 +28,7 @@ _BOUND_AT_IMPORT = (
     ("_maybe_exchange_device", "_cuda_maybeExchangeDevice"),
     ("_CudaDeviceProperties", "_CudaDeviceProperties"),
 )
-"""Names of torch.cuda that are copies, made when it was imported, of names of torch._C."""
+"""Names of torch.cuda that it copied from torch._C when it was imported."""
 _CLASSES = (
     "_CudaStreamBase",
     "_CudaEventBase",
@@ -38,7 +38,7 @@ _CLASSES = (
     "_CudaDeviceProperties",
     "_cudart",
 )
-"""Names of torch._C that exist only in a build for CUDA, beside its functions that begin with `_cuda_`."""
+"""Names of torch._C that exist only in a CUDA build, besides its functions that begin with `_cuda_`."""
 
 
 class TorchFill:
@@ -50,7 +50,7 @@ class TorchFill:
         self._redirection = Redirection(machine)
 
     def steps(self) -> dict[str, After]:
-        """Return the steps by module, in the order in which they must run if torch is imported already."""
+        """Return the steps by module, in the order in which they must run if torch is already imported."""
         steps: dict[str, After] = {
             "torch.version": self.version,
             "torch._C": self.compiled,
@@ -87,7 +87,7 @@ class TorchFill:
                 setattr(compiled, name, refusal(f"torch._C.{name}"))
 
     def cuda(self, cuda: ModuleType) -> None:
-        """Renew names that torch.cuda copied from torch._C, or set because it found no CUDA."""
+        """Renew the names that torch.cuda copied from torch._C, or that it set because it found no CUDA."""
         compiled = sys.modules["torch._C"]
         functions = self._functions.named()
         for name, original in _BOUND_AT_IMPORT:
@@ -104,7 +104,7 @@ class TorchFill:
             self._answer_for_nvml(cuda)
 
     def _answer_for_nvml(self, cuda: ModuleType) -> None:
-        # Without an NVML library, torch would ask the driver instead, which has other effects.
+        # Without an NVML library torch would ask the driver instead, which has other effects.
         count = self._machine.setup.count
         cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
         cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def _take_out(compiled: ModuleType) -> None:
     for name in [name for name in vars(compiled) if name.startswith("_cuda_")]:
         delattr(compiled, name)
     for name in _CLASSES:
-        # torch.cuda then sets a stand-in for the class.
+        # torch.cuda then uses a stand-in for the class.
         if hasattr(compiled, name):
             delattr(compiled, name)
     # torch's C++ part asks the driver itself, for instance in backward passes, and only warns if that fails.
@@ -123,7 +123,7 @@ def _take_out(compiled: ModuleType) -> None:
 
 
 def _declared(compiled: ModuleType) -> list[str]:
-    """Return the names that this torch declares for builds with CUDA; its own type stub lists them."""
+    """Return the names that this torch declares for CUDA builds, according to its own type stub."""
     folder = Path(compiled.__file__ or "").parent
     try:
         text = (folder / "_C" / "__init__.pyi").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 _ROCM_ARCHITECTURES = "gfx90a gfx942 gfx1100 gfx1201"
 
 CUDA = 1
-"""torch's number for the kind of device."""
+"""torch's number for CUDA as a kind of device."""
 
 _POOLS = ("all", "small_pool", "large_pool")
 _AMOUNTS = ("current", "peak", "allocated", "freed")
@@ -64,7 +64,7 @@ class CudaDeviceProperties:
 
 
 class TorchFunctions:
-    """Functions with names as in `torch._C`, each with the same effect on the driver as torch's own."""
+    """Functions named as in `torch._C`, each with the same effect on the driver as torch's own."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -144,7 +144,7 @@ class TorchFunctions:
         self._machine.driver.retain(self._machine.chosen)
 
     def _cuda_getArchFlags(self) -> str:
-        # Oddly, this call is one of those after which torch marks later forks as bad.
+        # Oddly, this is one of the calls after which torch marks later forks as bad.
         self._machine.driver.watch_forks()
         return _ROCM_ARCHITECTURES if self._machine.setup.profile.accelerator == "rocm" else _ARCHITECTURES
 
@@ -166,7 +166,7 @@ class TorchFunctions:
         vars(self._streams)[str(device_index)] = stream_id
 
     def memory(self, index: int) -> tuple[int, int]:
-        """Return the free and the whole memory of a device; asking creates its context."""
+        """Return the free and the total memory of a device; this creates its context."""
         self._machine.driver.retain(index)
         return self._machine.setup.profile.memory, self._machine.setup.profile.memory
 
@@ -221,7 +221,7 @@ class TorchFunctions:
         return sys.modules["torch"].device("cuda")
 
     def _get_accelerator(self, check: bool | None = None) -> object:
-        # This function asks the driver from C++, after which torch does not mark forks (pytorch 190708).
+        # This function asks the driver from C++, and then torch does not mark forks (pytorch 190708).
         self._machine.wake_unnoticed()
         return sys.modules["torch"].device("cuda")
 

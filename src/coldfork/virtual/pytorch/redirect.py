@@ -12,7 +12,7 @@ from coldfork.virtual.machine import Machine
 from coldfork.virtual.pytorch.functions import lazy_init
 
 _FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices", "_efficientzerotensor")
-"""Every tensor that is made on a device comes from one of these kernels."""
+"""The kernels through which every tensor on a device is made."""
 
 _MOVES = ("to", "cuda", "new_tensor", "pin_memory")
 _ALWAYS_MOVING = ("cuda", "pin_memory")
@@ -20,14 +20,14 @@ _MAKERS = ("tensor", "as_tensor", "asarray")
 
 
 class Redirection:
-    """The additions of a redirecting device to torch, which must live as long as torch itself."""
+    """The additions of a redirecting device to torch; they must exist as long as torch does."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._library: object = None
 
     def torch(self, torch: ModuleType) -> None:
-        """Register kernels for CUDA that work on the CPU, and let tensors moved to CUDA stay on the CPU."""
+        """Register kernels for CUDA that work on the CPU, and keep tensors moved to CUDA on the CPU."""
         from torch.library import Library
 
         library: Any = Library("aten", "IMPL")
@@ -62,7 +62,7 @@ class Redirection:
             places = [self._where(argument) for argument in arguments]
             names = {word: self._where(value) if word == "device" else value for word, value in words.items()}
             result: Any = move(tensor, *places, **names)
-            # A move to a device makes a copy, so changes of the result must not affect the original.
+            # A move to a device makes a copy, so changes to the result must not affect the original.
             asked = [*arguments, *words.values()]
             redirected = any(
                 given is not kept for given, kept in zip(asked, [*places, *names.values()], strict=True)
@@ -81,7 +81,7 @@ class Redirection:
         return kernel
 
     def _where(self, asked: Any) -> Any:
-        """Return the CPU for a device of CUDA, and anything else as it is."""
+        """Return the CPU for a CUDA device; return anything else unchanged."""
         torch: Any = sys.modules["torch"]
         if isinstance(asked, int) and not isinstance(asked, bool):
             return asked

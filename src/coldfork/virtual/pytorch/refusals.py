@@ -1,4 +1,4 @@
-"""Tensors, graphs and streams: they wake the device like a real one, and then refuse to work."""
+"""Tensors, graphs and streams: they wake the device like real ones, and then refuse to work."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CLASSES = {
 
 
 def refuse_classes(compiled: ModuleType) -> None:
-    """Let torch's stand-ins for CUDA's classes raise an error, as these are not simulated."""
+    """Make torch's stand-ins for CUDA's classes raise an error, because these are not simulated."""
     for name, what in _CLASSES.items():
         kind = getattr(compiled, name, None)
-        # Only stand-ins are left, since the real classes of a build with CUDA have been removed.
+        # Only stand-ins are left, because the real classes of a CUDA build have been removed.
         if isinstance(kind, type) and "__new__" in vars(kind):
             kind.__new__ = _refusing(what)  # type: ignore[assignment, method-assign]
 
@@ -43,14 +43,14 @@ def _refusing(what: str) -> Callable[..., object]:
 
 
 def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
-    """Refuse tensors on the device when torch's C++ part prepares to make one.
+    """Refuse tensors on the device at the moment when torch's C++ part prepares to make one.
 
-    It first calls `torch.cuda._lazy_init`, at every attempt until one succeeds, and so does Python code that
-    has nothing to do with tensors. A caller whose code contains that name is Python code; a caller without it
-    has asked for a tensor.
+    For this it calls `torch.cuda._lazy_init`, at every attempt until one succeeds. Python code that has
+    nothing to do with tensors calls it too, but such code contains the name. So a caller whose code does not
+    contain the name has asked for a tensor.
 
-    torch.cuda itself finds the name among its globals, where the function stays as it was; only code that
-    looks at the module from outside, as C++ does, gets another one.
+    torch.cuda itself finds the name among its globals, where the function is unchanged. Only code that reads
+    it as an attribute of the module, as C++ does, gets the replacement.
     """
 
     def _lazy_init() -> None:
@@ -67,7 +67,7 @@ def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
 
 
 def spare_fake_tensors(fake_tensor: ModuleType, machine: Machine) -> None:
-    """Keep fake tensors away from a device that can hold no tensor, but let them wake it as usual."""
+    """Keep fake tensors away from a device that cannot hold tensors, but let them wake it as usual."""
     _avoid_making_tensors(fake_tensor.FakeTensorMode)
     initialise: Callable[[Any], None] | None = getattr(fake_tensor, "init_gpu_context", None)
     name = "init_gpu_context"
@@ -92,7 +92,7 @@ def _avoid_making_tensors(mode: type) -> None:
         ask = asks.fget
 
         def avoid_device_init(self: object) -> bool:
-            # torch's test for a device wakes it; True keeps torch from then making tensors on the device.
+            # torch's test for a device wakes the device; True then keeps torch from making tensors on it.
             ask(self)
             return True
 
@@ -100,9 +100,9 @@ def _avoid_making_tensors(mode: type) -> None:
 
 
 def stand_in_streams(compiled: ModuleType, machine: Machine) -> None:
-    """Give torch's stand-ins for the base classes of `torch.cuda.Stream` and `torch.cuda.Event` a behaviour.
+    """Make torch's stand-ins for the base classes of `torch.cuda.Stream` and `torch.cuda.Event` work.
 
-    They are changed and not replaced, because `torch.cuda.Stream` was derived from them when it was imported.
+    They are changed, not replaced, because `torch.cuda.Stream` was already derived from them at its import.
     """
     for name, behaviour in (("_CudaStreamBase", _stream(machine)), ("_CudaEventBase", _event(machine))):
         kind = getattr(compiled, name, None)
@@ -145,7 +145,7 @@ def _stream(machine: Machine) -> dict[str, object]:
 
 
 def _event(machine: Machine) -> dict[str, object]:
-    """Return an event's methods: making one touches nothing; recording it needs work that it could mark."""
+    """Return the methods of an event: making one touches nothing; recording it needs work to mark."""
     redirect = machine.setup.redirect
 
     def make(kind: type, **_: object) -> object:

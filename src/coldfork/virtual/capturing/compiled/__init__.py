@@ -1,1 +1,1 @@
-"""Code that `torch.compile` generated, with its kernels as operators, which modes can see."""
+"""Code that `torch.compile` generated, with its kernels made into operators, which modes can see."""

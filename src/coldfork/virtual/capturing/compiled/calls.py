@@ -16,14 +16,16 @@ from coldfork.virtual.capturing.compiled.kernels import Kernels
 from coldfork.virtual.capturing.compiled.signatures import UnreadableKernelError
 
 Refuse = Callable[[str, str], Exception]
-"""Makes the error for something that cannot be shown, from what it is and why."""
+"""Makes the error about something that cannot be shown, given what it is and why."""
 
 _OUTPUT_CODE = "torch._inductor.output_code"
 _A_GRAPH = "a graph of torch.compile"
 
 
 class CompiledCalls:
-    """The calls of compiled graphs in this process, which run as single operators on some threads."""
+    """The calls of compiled graphs in this process; on some threads, each graph's operators run one
+    by one.
+    """
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -33,13 +35,13 @@ class CompiledCalls:
 
     @contextmanager
     def shown(self, refuse: Refuse | None = None) -> Iterator[None]:
-        """Run compiled graphs of this thread as single operators within the block.
+        """Within the block, run compiled graphs of this thread operator by operator.
 
-        What cannot be shown this way is passed to `refuse`; without `refuse`, it runs as it is, unseen.
+        Code that cannot run this way is passed to `refuse`; without `refuse`, it runs unseen.
         """
         module = sys.modules.get(_OUTPUT_CODE)
         if module is None:
-            # Nothing has been compiled so far, so there is nothing to show.
+            # Nothing has been compiled so far, so there is nothing to run this way.
             yield
             return
         thread = threading.get_ident()
@@ -97,7 +99,7 @@ COMPILES = (
 LIBRARY = "it runs a library that torch's compiler made ahead of time, so it is not known what it writes"
 
 STEPS = (("torch._dynamo.convert_frame", "_compile"), ("torch._inductor.compile_fx", "_compile_fx_inner"))
-"""The beginning of a compilation; an error that is raised deeper arrives wrapped in another one."""
+"""Where a compilation begins; an error raised deeper inside would arrive wrapped in another one."""
 
 LIBRARIES = (
     ("torch._inductor.output_code", "CompiledAOTI", ("__call__",)),
@@ -105,7 +107,7 @@ LIBRARIES = (
     ("torch._C._aoti", "AOTIModelPackageLoader", ("run", "boxed_run")),
     ("torch._C._aoti", "AOTIModelContainerRunnerCpu", ("run", "boxed_run")),
 )
-"""The functions that run whole programs compiled ahead of time."""
+"""The functions that run whole programs which were compiled ahead of time."""
 
 _FOLDERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), room) + os.sep  # noqa: PTH118, PTH120 - as in code objects
@@ -114,7 +116,7 @@ _FOLDERS = tuple(
 
 
 def is_compiling() -> bool:
-    """Return whether this thread runs the compiler itself, and not compiled code."""
+    """Return whether this thread is running the compiler itself, and not compiled code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name in _AT_WORK and frame.f_code.co_filename.startswith(_FOLDERS):

@@ -1,7 +1,8 @@
 """Turn the kernels that torch's compiler wrote into operators, so that every mode sees them run.
 
-The compiler calls its kernels with addresses, past torch's dispatcher. Here each becomes an operator whose
-schema says what it reads and writes, and a graph gets a twin that calls the operators instead.
+The compiler calls its kernels directly with addresses, so torch's dispatcher does not see them. Here each
+becomes an operator whose schema says what it reads and writes, and each graph gets a copy of its function,
+the twin, which calls the operators instead.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from coldfork.virtual.capturing.records import GENERATED
 
 
 class Trials:
-    """The remembered results of trial runs, for each kernel and shape."""
+    """The results of trial runs, remembered for each kernel and shape."""
 
     def __init__(self) -> None:
         self._spared: dict[Any, tuple[bool, ...]] = {}
 
     def spared(self, operator: Operator, args: Any, kwargs: Any, safe: bool) -> tuple[bool, ...]:
-        """Return for each output whether some of its elements certainly or possibly keep their value."""
+        """Return, for each output, whether some of its elements certainly or possibly keep their value."""
         key = (operator, *map(key_of, args), *map(key_of, kwargs.values()))
         known = self._spared.get(key)
         if known is None:
@@ -37,7 +38,7 @@ class Trials:
 
 
 def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
-    """Return which outputs a kernel leaves partly unwritten, by two runs on different bytes."""
+    """Return which outputs a kernel leaves partly unwritten, by running it twice on different bytes."""
     left = []
     for filling in (0x00, 0xFF):
         twins = Twins(scratch)
@@ -48,7 +49,7 @@ def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
         try:
             operator.func(*mine, **by_name)
         except RuntimeError:
-            # The kernel has rejected its indices, which are meaningless on scratch memory.
+            # The kernel has rejected the indices, which are meaningless on scratch memory.
             return (True,) * len(outs)
         left.append(outs)
     return tuple(not torch.equal(one, other) for one, other in zip(*left, strict=True))
@@ -59,10 +60,10 @@ def _raw(tensor: Any) -> Any:
 
 
 _ALLOCATORS = ("empty_strided_cpu", "empty_strided_cpu_pinned")
-"""The functions with which a generated module gets memory without asking the dispatcher."""
+"""The functions by which a generated module allocates memory without the dispatcher."""
 
 _TELLING = 12
-"""How many characters of a module's name, a hash of its content, identify it."""
+"""How many characters of a module's name, which is a hash of its content, are enough to identify it."""
 
 
 class Kernels:
@@ -89,7 +90,7 @@ class Kernels:
         names = known[1]
         if not isinstance(call, MethodType):
             return _moved(function, names)
-        # The compiler may have cut the graph into partitions, which its runner holds.
+        # The compiler may have divided the graph into partitions, which its runner holds.
         runner: Any = copy.copy(call.__self__)
         runner.partitions = [
             _moved(one, names) if isinstance(one, FunctionType) else one for one in runner.partitions
@@ -115,7 +116,7 @@ class Kernels:
         return names
 
     def _called(self, signature: Signature, module: str, kernel: Callable[..., None]) -> Any:
-        """Return a function that is called like a kernel, and calls its operator."""
+        """Return a function that is called like a kernel and calls its operator."""
         # Another module may define a different kernel with the same name.
         name = f"{signature.name}_{module[:_TELLING]}"
         operator = self._operators.get(name)
@@ -144,7 +145,7 @@ class Kernels:
         self._library.define(name + signature.schema)
         self._library.impl(name, run, "CPU")
         for key in ("Autograd", "ADInplaceOrView"):
-            # A kernel changes no version counters, and its graph brings its own backward pass.
+            # A kernel changes no version counters, and its graph has its own backward pass.
             self._library.impl(name, torch.library.fallthrough_kernel, key)
         return getattr(getattr(torch.ops, KERNELS), name).default
 
@@ -154,8 +155,8 @@ def _empty_strided(size: Any, stride: Any, dtype: Any) -> Any:
 
 
 def _moved(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """Return a copy of a function with other globals."""
-    # The file name marks the lines as generated, so that they do not count as the program's.
+    """Return a copy of a function that uses other globals."""
+    # The file name marks these lines as generated, so that they do not count as the program's own.
     code = function.__code__.replace(co_filename=GENERATED)
     moved = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     moved.__kwdefaults__ = function.__kwdefaults__

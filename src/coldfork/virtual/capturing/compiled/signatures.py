@@ -1,4 +1,6 @@
-"""Find the reads and writes of a compiled graph's kernels in the source from torch's compiler."""
+"""Find out what the kernels of a compiled graph read and write, from the source that torch's
+compiler made.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _INTEGERS = re.compile(r"u?int\d+_t|long|int")
 
 
 class UnreadableKernelError(Exception):
-    """The source from the compiler could not be understood; the message names the unclear part."""
+    """The compiler's source could not be understood; the message names the unclear part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,18 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kernel's name and its parameters, in the order of the call."""
+    """The name of a kernel, and its parameters in the order of the call."""
 
     name: str
     parameters: tuple[Parameter, ...]
     divides: bool
-    """Whether it may divide integers: meaningless ones may be 0, which would end the process."""
+    """Whether it may divide integers; meaningless ones may be 0, which would end the process."""
 
     @property
     def schema(self) -> str:
-        """Return an operator's arguments; those that are only written are keywords, like `out=`."""
+        """Return the arguments as an operator declares them; those that are only written are keywords, like
+        `out=`.
+        """
         given = [one.declared() for one in self.parameters if not one.overwrites]
         outs = [one.declared() for one in self.parameters if one.overwrites]
         return f"({', '.join([*given, *(['*'] if outs else []), *outs])}) -> ()"

@@ -1,1 +1,1 @@
-"""The effects of operators on their arguments, and the form of their results."""
+"""What operators do to their arguments, and the form of their results."""

@@ -1,4 +1,4 @@
-"""Keep torch's compiler away from modes, which it would compile, and avoid its slow import."""
+"""Keep torch's compiler from compiling modes, and from being imported slowly."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _MARK = "__dynamo_disable"
-"""The attribute with which torch marks the version of a function that its compiler does not look into."""
+"""The attribute by which torch marks the version of a function that its compiler does not inspect."""
 
 _HIDDEN = "_hidden_from_compiler"
 
 _WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
-"""The files with the layers around a reference implementation."""
+"""The files that wrap reference implementations."""
 
 _ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
 
 
 class UncompiledMode(TorchDispatchMode):  # type: ignore[misc]
-    """A dispatch mode that does not import torch's compiler, and that sees compiled code run."""
+    """A dispatch mode that does not cause the import of torch's compiler, and that sees compiled code run."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False, so that torch does not import its compiler only to exempt this mode from it."""
+        """Return False, so that torch does not import its compiler merely to exempt this mode."""
         return False
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Return True, so that torch runs compiled code and not the original functions."""
+        """Return True, so that torch runs the compiled code and not the original functions."""
         return True
 
     def __enter__(self) -> Any:
-        """Enter the mode, and exempt it from the compiler if that is imported."""
+        """Enter the mode, and exempt it from the compiler if that has been imported."""
         hide_from_compiler(type(self))
         return super().__enter__()
 
 
 def hide_from_compiler(kind: type[UncompiledMode]) -> None:
-    """Let a mode's own function run uncompiled, if torch's compiler has already been imported."""
+    """Let a mode's own functions run uncompiled, if torch's compiler has already been imported."""
     if "torch._dynamo" in sys.modules and not hasattr(kind.__torch_dispatch__, _HIDDEN):
         hidden = torch._disable_dynamo(kind.__torch_dispatch__, recursive=True)
         setattr(hidden, _HIDDEN, True)
@@ -51,8 +51,8 @@ def hide_from_compiler(kind: type[UncompiledMode]) -> None:
 class KeptOut:
     """A context in which torch's reference implementations run without importing torch._dynamo.
 
-    Each of them would import it on its first use, only to tell it not to look inside. A later import of the
-    compiler finds everything as it was.
+    Each of them would import it on its first use, only to tell it not to look inside. If the compiler is
+    imported later, it finds everything as usual.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Find the form of results without computing them, once for each shape of arguments."""
+"""Find the form of an operator's results without computing them, once for each shape of arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coldfork.virtual.capturing.operators.schemas import (
 )
 
 _LIMIT = 65536
-"""How many shapes are remembered; a program that needs more computes some of them again."""
+"""How many shapes are remembered; if a program needs more, some are found again."""
 
 
 _OTHERWISE_ON_META = frozenset(
@@ -44,12 +44,12 @@ _OTHERWISE_ON_META = frozenset(
         "aten::_linalg_svd",
     )
 )
-"""Operators whose meta kernels answer for other devices: on the CPU some results differ in size or stride."""
+"""Operators whose meta kernels imitate other devices: on the CPU some results differ in size or stride."""
 
 
 _QUANTIZED = frozenset((torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4))
 _INTERNAL = ("INTERNAL ASSERT FAILED", "Internal error")
-"""Phrases in torch's internal errors; a program's errors say what is wrong with its arguments."""
+"""Phrases in torch's internal errors; errors of the program instead say what is wrong with its arguments."""
 
 
 class UnknownShape(Exception):
@@ -58,11 +58,13 @@ class UnknownShape(Exception):
     def __init__(self, message: str, waits: bool = False) -> None:
         super().__init__(message)
         self.waits = waits
-        """True when a device computes them too, and the host waits for it."""
+        """True if a device also has to compute the results, and the host waits for them."""
 
 
 def key_of(value: Any) -> Any:
-    """Return the key of a value, by everything that the form of results depends on: not by elements."""
+    """Return a key made of everything on which the form of results depends; a tensor's elements do
+    not count.
+    """
     if isinstance(value, torch.Tensor):
         try:
             laid_out = value.stride()
@@ -78,13 +80,13 @@ def key_of(value: Any) -> Any:
 
 
 class Shapes:
-    """A memory of the form of results."""
+    """The known forms of results."""
 
     def __init__(self) -> None:
         self._plans: dict[Any, ResultPlan] = {}
         self._without_compiler = KeptOut()
         self.computing: bool = False
-        """True while torch computes shapes: what it does meanwhile is not the program's doing."""
+        """True while torch finds a form; the operators that run meanwhile are not the program's."""
 
     def plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
         """Return the form of this call's results, without computing them."""
@@ -135,16 +137,18 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
             raise UnknownShape(str(error).splitlines()[0], waits=operator.refusable) from None
         return _on_scratch(operator, args, kwargs)
     if not operator.single and any(isinstance(one, Fresh) and 0 in one.size for one in plan.results):
-        # Where torch returns nothing at all, meta kernels return an empty tensor.
+        # If torch returns nothing at all, meta kernels return an empty tensor.
         return _on_scratch(operator, args, kwargs)
     if any(plan.outs):
-        # Meta kernels lay out growing tensors differently.
+        # The meta kernels lay out tensors that grow in another way.
         return _on_scratch(operator, args, kwargs)
     return plan
 
 
 def _without_generator(value: Any) -> Any:
-    """Return arguments without the generator, which some meta kernels refuse and no shape depends on."""
+    """Return arguments without the generator, which some meta kernels refuse and on which no shape
+    depends.
+    """
     return None if isinstance(value, torch.Generator) else value
 
 
@@ -155,7 +159,7 @@ def _on_meta(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    """Return the form of results after one run on meaningless numbers, with random states restored."""
+    """Return the form of results after one run on meaningless numbers; random states are restored."""
     twins = Twins(scratch)
     mine, by_name = twins.of(args), twins.of(kwargs)
     state = torch.default_generator.get_state()
@@ -173,14 +177,14 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 class Twins:
-    """A maker of one twin for each given tensor, even if the tensor occurs repeatedly."""
+    """Makes one stand-in, a twin, for each given tensor, even if the tensor occurs several times."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
         self.known: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """Return the same arguments with a twin for each tensor."""
+        """Return the same arguments with a twin in place of each tensor."""
         return mapped(value, self._twin)
 
     def _twin(self, value: Any) -> Any:
@@ -213,7 +217,7 @@ def _described(value: Any, given: list[int]) -> Result:
 
 
 def _selects(indices: Any, values: Any) -> bool:
-    """Return whether the number of values must match a mask; a single value always fits."""
+    """Return whether the number of values must match a mask; a single value always matches."""
     return values.numel() != 1 and any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(indices))
 
 
@@ -232,7 +236,7 @@ def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
 
 
 def scratch(tensor: Any) -> Any:
-    """Return a tensor like another one, filled with ones, or with zeros where they may be indices."""
+    """Return a tensor of the same form, filled with ones, or with zeros if they may be indices."""
     scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())
     flat.fill_(1 if tensor.is_floating_point() or tensor.is_complex() else 0)
@@ -247,7 +251,7 @@ def _seen_alike(tensor: Any, other: Any) -> Any:
 
 
 def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:
-    """Return the size that an `out=` tensor gets, if it differs from the present size."""
+    """Return the form that an `out=` tensor gets, if its size differs from the present one."""
     tensor = out.of(args, kwargs)
     if not isinstance(tensor, torch.Tensor):
         return None

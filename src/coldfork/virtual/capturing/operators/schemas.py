@@ -1,4 +1,4 @@
-"""Read from an operator's schema, once, its effects on arguments and the form of its results."""
+"""Read from an operator's schema, once, what it does to its arguments, and the form of its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _UNINITIALISED = frozenset(
     ("empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided")
 )
 _VIEWS_WITHOUT_SAYING = frozenset(("_unsafe_view",))
-"""Declared to return something new, but returning a view of their argument on every device."""
+"""Operators that are declared to return something new, but return a view of their argument on every
+device.
+"""
 
 OVERWRITES = frozenset(
     ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_")
@@ -23,7 +25,9 @@ OVERWRITES = frozenset(
 """In-place operators that do not read the previous content."""
 
 _OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy", "max_unpool2d", "max_unpool3d"))
-"""Operators whose `out=` overload uses the tensor's previous content, or needs more of it on the way."""
+"""Operators whose `out=` overload uses the tensor's previous content, or temporarily needs a larger
+tensor.
+"""
 
 KERNELS = "inductor_kernels"
 """The namespace in which the kernels that torch's compiler wrote are registered as operators."""
@@ -36,26 +40,26 @@ class Way(IntEnum):
     """The way in which a capture treats an operator."""
 
     COMPUTE = 0
-    """Recorded, not executed."""
+    """It is recorded, not executed."""
     VIEW = 1
-    """Executed: it only makes another tensor for the same memory."""
+    """It is executed: it only makes another tensor for the same memory."""
     RESHAPE = 2
-    """Executed: it changes in place how a tensor uses its memory."""
+    """It is executed: it changes in place how a tensor uses its memory."""
     EMPTY = 3
-    """Allocates memory and writes nothing."""
+    """It allocates memory and writes nothing."""
     LIFT = 4
-    """Turns a value that the host knows into a tensor."""
+    """It turns a value that the host knows into a tensor."""
     HOST = 5
-    """Asks the device for a value."""
+    """It asks the device for a value."""
     DECOMPOSE = 6
-    """Consists of other operators, which are captured one by one."""
+    """It consists of other operators, which are captured one by one."""
     PASS = 7
-    """Does nothing on the device."""
+    """It does nothing on the device."""
 
 
 @dataclass(slots=True, eq=False)
 class Argument:
-    """The place of an operator's argument in a call."""
+    """The position of an operator's argument in a call."""
 
     index: int | None
     name: str
@@ -98,15 +102,15 @@ class Operator:
         self.written: tuple[Argument, ...] = tuple(
             mine for mine, one in pairs if one.alias_info and one.alias_info.is_write
         )
-        """The arguments it writes to."""
+        """The arguments that it writes to."""
         self.outs: tuple[Argument, ...] = tuple(mine for mine, one in pairs if one.is_out)
-        """The arguments it writes its results to, resizing them where they do not fit."""
+        """The arguments that its results are written to, and that are resized if they do not fit."""
         self.aliases: tuple[Argument | None, ...] = tuple(_alias(one, pairs) for one in schema.returns)
-        """For each result the argument that it is, or None for something new."""
+        """For each result, the argument that it is the same as; None for something new."""
         room, _, short = str(schema.name).partition("::")
         self.short: str = short
         self.is_kernel: bool = room == KERNELS
-        """Whether torch's compiler wrote it, so that only a trial tells what it overwrites."""
+        """Whether torch's compiler wrote it, so that only a trial run can show what it overwrites."""
         self.blind: tuple[Argument, ...] | tuple[()] = self.outs or (
             self.written if self.short in OVERWRITES else ()
         )
@@ -119,7 +123,7 @@ class Operator:
         )
         self.way: Way = _way(func, schema, self)
         self.call: Any = func._op
-        """The operator without the overhead of calling it from Python."""
+        """The operator, called without the overhead of its Python wrapper."""
 
 
 def _alias(result: Any, pairs: list[tuple[Argument, Any]]) -> Argument | None:
@@ -214,7 +218,7 @@ class Constant:
 
 @dataclass(slots=True)
 class Same:
-    """A result that is one of the arguments, which its number among all given tensors identifies."""
+    """A result that is one of the arguments, identified by its number among all given tensors."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""Watch for acts that bypass the recorder: host access without an operator, and other threads."""
+"""Watch for actions that bypass the recorder: host access without an operator, and other threads."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class HostAccess(Replacements):
     # ----------------------------------------------------------------------------------------
 
     def _to(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # A text such as "cpu" means the host, whereas a device object may come from `other.device`.
+        # A text such as "cpu" means the host, whereas a device object may be some tensor's `.device`.
         if any(isinstance(one, str) and one.partition(":")[0] == "cpu" for one in (*args, *kwargs.values())):
             raise self._recorder.refuse(
                 '.to("cpu")', f'{_READS}; where the CPU stands for the device, write torch.device("cpu")'
@@ -127,7 +127,7 @@ class HostAccess(Replacements):
         return original(tensor)
 
     def _tensor_split(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # `tensor_split` reads the split points without an operator, and would silently read poison.
+        # `tensor_split` reads the split points without an operator, and so would silently read poison.
         for one in (*args, *kwargs.values()):
             if isinstance(one, torch.Tensor) and self._recorder.kind_of(one) is Kind.POOL:
                 raise self._recorder.refuse(
@@ -140,11 +140,13 @@ _HARMLESS = frozenset((Way.VIEW, Way.PASS))
 
 
 class Elsewhere(UncompiledMode):
-    """Replacements that refuse work for the device on other threads than the capturing one."""
+    """Replacements that refuse work for the device on threads other than the capturing one."""
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Let torch run the original functions of compiled graphs, because compiled kernels ignore modes."""
+        """Return False, so that torch runs the original functions of compiled graphs: compiled kernels ignore
+        modes.
+        """
         return False
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:

@@ -52,7 +52,7 @@ class Recorder(UncompiledMode):
         self.thread: int = threading.get_ident()
         self.places = places
         self.capturing: bool = True
-        """False once the capture is over, for threads that outlive it."""
+        """False after the capture, for threads that outlive it."""
         self.broken: CaptureError | None = None
         """The first operation that the device would have refused; nothing after it counts."""
         self._operators = operators
@@ -89,7 +89,7 @@ class Recorder(UncompiledMode):
         return self._ask(operator, args, kwargs)
 
     def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Capture an operator that calls functions by capturing their operators one by one."""
+        """Capture an operator that calls functions by capturing the operators of these functions."""
         if func.name() in _CHOOSING:
             raise self.refuse(func.name(), "reads a value of the device on the host, to choose what runs")
         run = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
@@ -142,7 +142,7 @@ class Recorder(UncompiledMode):
         return tuple(results) if results else None
 
     def _spared(self, operator: Operator, outs: list[Use], args: Any, kwargs: Any) -> list[Use]:
-        """Return the outputs that a kernel writes only in part, whose other parts may be read later."""
+        """Return the outputs that a kernel writes only partly, so that the other parts may be read later."""
         if not operator.is_kernel or not any(use.memory.kind is Kind.OUTSIDE for use in outs):
             return []
         # The outputs are given by name, in the order of the schema, and each is one tensor.
@@ -160,7 +160,7 @@ class Recorder(UncompiledMode):
             raise self.refuse(operator.name, str(unknown), not_simulated) from None
 
     def _mine(self, value: Any, uses: list[Use]) -> Any:
-        """Return an argument for the replay that changes of the program's tensor do not affect."""
+        """Return an argument for the replay that changes of the program's own tensor do not affect."""
         if isinstance(value, torch.Tensor):
             kept = value.detach()
             storage = kept.untyped_storage()
@@ -176,7 +176,7 @@ class Recorder(UncompiledMode):
         return value
 
     def _make(self, result: Any, args: Any, kwargs: Any, number: int, fresh: list[Use]) -> Any:
-        """Return a result for the program; the graph keeps a separate tensor for the same memory."""
+        """Return a result for the program; the graph keeps a separate tensor on the same memory."""
         if isinstance(result, Fresh):
             made, memory = self._allocate(result, number)
             kept = made.detach()
@@ -217,7 +217,7 @@ class Recorder(UncompiledMode):
         return memory
 
     def _grow(self, operator: Operator, plan: ResultPlan, args: Any, kwargs: Any) -> None:
-        """Resize the tensors for results to the sizes and strides that the operator gives them."""
+        """Resize the tensors for results to the sizes and strides that the operator needs."""
         for place, grown in zip(operator.outs, plan.outs, strict=True):
             if grown is not None:
                 out = place.of(args, kwargs)
@@ -228,7 +228,7 @@ class Recorder(UncompiledMode):
                 self._claim_growth(operator, out, before)
 
     def _claim_growth(self, operator: Operator, tensor: Any, before: int) -> None:
-        """Claim the memory of a tensor that was empty until now."""
+        """Claim the memory of a tensor that had none until now."""
         storage = tensor.untyped_storage()
         if storage.nbytes() <= before:
             return
@@ -272,7 +272,7 @@ class Recorder(UncompiledMode):
     # --- what is refused ----------------------------------------------------------------------------------
 
     def refuse(self, what: str, why: str, kind: Any = refusal) -> CaptureError:
-        """Return the device's error; from here on the capture is invalid."""
+        """Return the device's error; from now on the capture is invalid."""
         error: CaptureError = kind(what, why, as_frame(self.places.here(2)))
         if self.broken is None:
             self.broken = error
@@ -298,6 +298,6 @@ class Recorder(UncompiledMode):
 
 
 def _given_for(arguments: Iterable[Argument], args: Any, kwargs: Any, uses: list[Use]) -> list[Use]:
-    """Return the tensors given for some arguments, in order."""
+    """Return the tensors passed for some arguments, in order."""
     of_tensor = {id(use.tensor): use for use in uses}
     return [of_tensor[id(one)] for argument in arguments for one in tensors_in(argument.of(args, kwargs))]

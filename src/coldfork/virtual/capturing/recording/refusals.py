@@ -17,11 +17,11 @@ _DeviceError: Any = getattr(torch, "AcceleratorError", RuntimeError)
 
 
 class DeviceRefusal(CaptureRefusedError, _DeviceError):  # type: ignore[misc]
-    """The same error as torch raises on a device, so that programs catch it in the same way."""
+    """The error that torch raises on a device, so that programs catch it in the same way."""
 
 
 class NoArrayRefusal(DeviceRefusal, TypeError):
-    """The error that torch raises when a program uses a device's tensor as an array on the host."""
+    """The error that torch raises if a program uses a device's tensor as an array on the host."""
 
 
 def refusal(what: str, why: str, where: Frame | None) -> DeviceRefusal:
@@ -40,12 +40,12 @@ def no_array(what: str, why: str, where: Frame | None) -> NoArrayRefusal:
 
 
 def not_simulated(what: str, why: str, where: Frame | None) -> NotCapturableError:
-    """Return the error for an act that a device may allow, but a capture on the CPU cannot simulate."""
+    """Return the error for an action that a device may allow, but that CPU tensors cannot simulate."""
     return NotCapturableError(f"{what} at {written(where)} cannot be captured virtually: {why}", what, where)
 
 
 def invalidated(first: CaptureError) -> DeviceRefusal:
-    """Return the error for every act after the first refusal in the same capture."""
+    """Return the error for every action after the first refusal in the same capture."""
     return DeviceRefusal(
         f"{INVALIDATED}\nthe first one was {first.what} at {written(first.where)}", first.what, first.where
     )

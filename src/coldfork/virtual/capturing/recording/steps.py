@@ -1,4 +1,4 @@
-"""The execution of one operator at each replay, into the memory of its results at the capture."""
+"""The execution of one operator at each replay, into the memory that its results had at the capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.virtual.capturing.operators.schemas import Fresh, Operator, Result
 from coldfork.virtual.capturing.records import Use
 from coldfork.virtual.errors import ReplayError
 
-# In one text, since one name a line would fill two pages.
+# In one text, because one name a line would fill two pages.
 _SHORTCUTS = frozenset(
     """
     add.Tensor sub.Tensor mul.Tensor div.Tensor maximum minimum pow.Tensor_Scalar pow.Tensor_Tensor where.self
@@ -27,7 +27,7 @@ _SHORTCUTS_IN_PLACE = frozenset(
     clamp_ index_copy_ index_add_ scatter_.src masked_fill_.Scalar masked_fill_.Tensor
     """.split()  # noqa: SIM905
 )
-"""Operators whose function in torch does the same as the overload, and is called in half the time."""
+"""Operators whose function in torch does the same as the overload, but is called in half the time."""
 
 Step = tuple[Callable[..., object], Any, dict[str, Any]]
 
@@ -78,7 +78,7 @@ def _copying_one(call: Callable[..., Any], buffer: Any) -> Callable[..., None]:
 
 
 def _copying(operator: Operator, plan: ResultPlan, buffers: list[Any]) -> Callable[..., None]:
-    """Return a step for an operator with several results, of which it stores the new tensors."""
+    """Return a step for an operator with several results, which stores those that are new tensors."""
     fresh = [
         (index, isinstance(result, list))
         for index, result in enumerate(plan.results)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from coldfork.start.guard import allow_fork, guard
     from coldfork.start.states import state
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CheckCancelledError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,8 +81,18 @@ def _tagged(raw: Path, target: Path, work: Path) -> Path:
     before = set(target.glob("*.whl"))
     beside = Path(sys.executable).parent
     variables = {**os.environ, "PATH": f"{beside}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-    run([beside / "auditwheel", "repair", "--wheel-dir", target, raw], work, variables)
+    run([beside / "auditwheel", "repair", "--strip", "-w", target, raw], work, variables)
     (made,) = set(target.glob("*.whl")) - before
     if "manylinux" not in made.name and "musllinux" not in made.name:
         raise ReleaseError(f"{made.name} names no C library that it works with")
-    return made
+    return _repacked(made)
+
+
+def _repacked(wheel: Path) -> Path:
+    """Pack a wheel as tightly as it can be, without the entries for folders that auditwheel adds."""
+    with zipfile.ZipFile(wheel) as archive:
+        kept = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.is_dir()]
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for entry, data in kept:
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+    return wheel

@@ -27,8 +27,10 @@ def compile_skeleton(root: Path, folder: Path) -> Path | None:
     digest = blake2b(source.read_bytes(), digest_size=16).hexdigest()
     target = folder / f"_skeleton{settings['EXT_SUFFIX']}"
     made = folder / f"{target.name}.new"
+    # The interpreter's own libraries are not needed, and where they lie is of interest to nobody else.
+    linker = [word for word in shlex.split(settings["LDSHARED"]) if not word.startswith(("-L", "-Wl,-rpath"))]
     command = [
-        *shlex.split(settings["LDSHARED"]),
+        *linker,
         *shlex.split(settings["CCSHARED"] or ""),
         "-O3",
         f"-I{sysconfig.get_path('include')}",

@@ -568,6 +568,17 @@ def test_a_second_run_changes_nothing(mended: Mend) -> None:
     assert mended({"pkg/a.py": text}, UNSAFE).files == ()
 
 
+def test_one_run_mends_all_that_only_one_fix_a_round_can_mend(mended: Mend) -> None:
+    """Each of these constants adds to the same `__getattr__`, which only one fix at a time can write."""
+    numbers = range(12)
+    text = "import torch\n" + "".join(
+        f"X{n} = torch.cuda.get_device_capability({n})\ndef f{n}():\n    return X{n}\n" for n in numbers
+    )
+    done = mended({"pkg/a.py": text})
+    assert done.report.findings == ()
+    assert text_of(done).count("def __getattr__") == 1
+
+
 def test_lines_end_as_they_ended(mended: Mend) -> None:
     done = mended({"pkg/a.py": f"import torch\r\nX = {PROBE}\r\n\r\ndef f(é='ü'):\r\n    return é, X\r\n"})
     text = text_of(done)

@@ -22,7 +22,8 @@ from coldfork.rules.causes.grouping import Origins, wakes
 from coldfork.source.files.notebooks import SUFFIX
 from coldfork.source.files.reading import CannotRead
 
-_MOST_ROUNDS = 8
+_MORE_ROUNDS = 8
+"""How many rounds are allowed beyond one for each cause."""
 _APART = frozenset({Position.CLASS_BODY, Position.DEFAULT_ARGUMENT})
 """Positions whose fixes leave the module's own names alone."""
 _ANY_ORDER = "the cells of a notebook may be run in any order"
@@ -80,6 +81,8 @@ class _Work:
     texts: dict[str, bytes] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     """How many of a cause's possible fixes have failed the check."""
+    retry: bool = False
+    """True if a fix was applied after another one had failed."""
 
 
 def mend(
@@ -98,14 +101,20 @@ def mend(
     seen = _seen(inspect(request))
     mended: list[Fix] = []
     left: dict[str, Fix | Refusal] = {}
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(len(seen.report.causes) + _MORE_ROUNDS):
         left = _drafted(work, seen)
         fixes = (fix for fix in left.values() if isinstance(fix, Fix))
         chosen = _apart(fix for fix in fixes if fix.applicability.rank >= allowed.rank)
-        if not chosen:
+        if chosen:
+            applied, seen = _applied(work, seen, chosen)
+            mended += applied
+            work.retry |= bool(applied and work.refused)
+        elif work.retry:
+            # A fix that was refused may pass now that others are applied, as it would in a second run.
+            work.retry = False
+            work.refused.clear()
+        else:
             break
-        applied, seen = _applied(work, seen, chosen)
-        mended += applied
     files = tuple(
         MendedFile(file, work.originals[file], after)
         for file, after in sorted(work.texts.items())
@@ -195,26 +204,29 @@ def _touch(one: Fix, other: Fix) -> bool:
     return False
 
 
-def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
-    """Apply these fixes, or as many of them as together pass the check.
+def _applied(
+    work: _Work, seen: _Seen, fixes: list[Fix], kept: tuple[Fix, ...] = ()
+) -> tuple[tuple[Fix, ...], _Seen]:
+    """Add as many of these fixes to those kept as together pass the check.
 
-    If the remaining findings do not show which fixes fail, only the first that passes alone is applied; those
-    before it are refused from now on.
+    If some fail, those that the remaining findings do not speak against are tried first; if that does not
+    part them, one half after the other. A fix that fails alone is refused.
     """
-    after, blamed = _attempt(work, seen, fixes)
+    after, blamed = _attempt(work, seen, [*kept, *fixes])
     if after is not None:
-        return fixes, after
-    others = [fix for fix in fixes if not any(edit.path in blamed for edit in fix.edits)]
-    if others and len(others) < len(fixes):
-        after, _ = _attempt(work, seen, others)
-        if after is not None:
-            return others, after
-    for fix in fixes:
-        after, _ = _attempt(work, seen, [fix]) if len(fixes) > 1 else (None, blamed)
-        if after is not None:
-            return [fix], after
-        work.refused[fix.cause] += 1
-    return [], seen
+        return (*kept, *fixes), after
+    if len(fixes) == 1:
+        work.refused[fixes[0].cause] += 1
+        return kept, seen
+    parts = [fix for fix in fixes if not any(edit.path in blamed for edit in fix.edits)]
+    if not parts or len(parts) == len(fixes):
+        parts = fixes[: len(fixes) // 2]
+    latest = seen
+    for part in (parts, [fix for fix in fixes if fix not in parts]):
+        grown, after = _applied(work, seen, part, kept)
+        if grown != kept:
+            kept, latest = grown, after
+    return kept, latest
 
 
 def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, set[str]]:

@@ -472,6 +472,93 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
     assert done.report.findings == ()
 
 
+def test_a_safe_fix_keeps_an_object_that_a_module_imports(mended: Mend) -> None:
+    files = {"pkg/a.py": "from bitsandbytes.nn import Linear4bit\ndef f():\n    return Linear4bit\n"}
+    short = text_of(mended(files, UNSAFE))
+    assert short == "def f():\n    from bitsandbytes.nn import Linear4bit\n    return Linear4bit\n"
+    done = mended(files)
+    assert text_of(done) == short + (
+        '\n\ndef __getattr__(name):\n    if name == "Linear4bit":\n'
+        "        from bitsandbytes.nn import Linear4bit\n        return Linear4bit\n"
+        '    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n'
+    )
+    assert done.report.findings == ()
+
+
+def test_an_import_for_annotations_is_left_to_type_checkers(mended: Mend) -> None:
+    text = (
+        "from bitsandbytes.nn import Linear4bit, Params4bit\n\n\n"
+        "def f(x: Linear4bit | None, *rest: list[\n    Linear4bit\n]) -> Params4bit:\n"
+        "    return Params4bit(x)\n"
+    )
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert text_of(done) == (
+        "import typing\n\nif typing.TYPE_CHECKING:\n"
+        "    from bitsandbytes.nn import Linear4bit, Params4bit\n\n\n"
+        'def f(x: "Linear4bit | None", *rest: "list[Linear4bit]") -> "Params4bit":\n'
+        "    from bitsandbytes.nn import Linear4bit, Params4bit\n    return Params4bit(x)\n"
+    )
+    assert done.report.findings == ()
+    lazy = "from __future__ import annotations\n"
+    assert '"' not in text_of(mended({"pkg/a.py": lazy + text}, UNSAFE))
+    assert doubt(mended({"pkg/a.py": text})) == "`typing.get_type_hints` no longer finds `Linear4bit`"
+
+
+def test_an_annotation_that_a_decorator_may_read_is_left(mended: Mend) -> None:
+    text = "from bitsandbytes.nn import Linear4bit\n@checked\ndef f(x: Linear4bit):\n    return x\n"
+    assert why(mended({"pkg/a.py": text}, UNSAFE)) == "line 3 reads `Linear4bit` when the module is imported"
+
+
+PROGRAM = """\
+import torch
+
+
+def scale(x):
+    return 2 * x
+
+
+# what it works on
+data = torch.zeros(3, device="cuda")
+STEPS = 3
+
+import math
+
+
+class Made:
+    pass
+
+
+print(data, STEPS)  # coldfork prints it, too
+"""
+
+
+def test_what_a_program_does_is_put_below_a_main_guard(mended: Mend) -> None:
+    done = mended({"pkg/examples/a.py": PROGRAM}, UNSAFE)
+    assert text_of(done, "examples/a.py") == PROGRAM.replace(
+        'data = torch.zeros(3, device="cuda")\nSTEPS = 3\n',
+        'if __name__ == "__main__":\n    data = torch.zeros(3, device="cuda")\n    STEPS = 3\n',
+    ).replace("print(", 'if __name__ == "__main__":\n    print(')
+    assert done.report.findings == ()
+    assert [fix.reason for fix in done.mended] == ["an import of it no longer runs these statements"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pkg/a.py": PROGRAM},
+        {"pkg/examples/a.py": PROGRAM, "pkg/b.py": "from pkg.examples import a\n"},
+        {"pkg/examples/a.py": PROGRAM, "pkg/examples/b.py": "from .a import Made\n"},
+        {"pkg/examples/test_a.py": PROGRAM},
+        {"pkg/examples/a.py": f"{PROGRAM}\ndef f():\n    return data\n"},
+    ],
+    ids=["a library", "imported", "read", "a test", "a name that a function needs"],
+)
+def test_what_others_need_of_a_program_is_not_put_below_a_main_guard(
+    mended: Mend, files: dict[str, str]
+) -> None:
+    assert why(mended(files, UNSAFE)).endswith("reads `data` when the module is imported")
+
+
 def test_an_import_under_a_condition_moves_without_it(mended: Mend) -> None:
     done = mended(
         {

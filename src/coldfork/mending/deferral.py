@@ -13,6 +13,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from coldfork.mending.annotations import annotation_of
 from coldfork.mending.expressions import BY_NAME
 from coldfork.mending.project import Project, Reader
 from coldfork.mending.site import Function, Tree, Use, bindings, bound, target_of
@@ -48,6 +49,8 @@ class Deferred:
     """True for the statement that wakes the device."""
     uses: list[Use] = field(default_factory=list)
     """Where functions of the module use these names."""
+    annotations: list[ast.expr] = field(default_factory=list)
+    """The annotations of functions of the module that contain these names."""
     needs: list[tuple[Deferred, ast.Name]] = field(default_factory=list)
     """The other deferred statements that it reads, and where."""
     outside: set[str] = field(default_factory=set)
@@ -64,6 +67,11 @@ class Deferred:
         """The module's `if` around an import, if there is one; it has no other branch."""
         parent = self.tree.parents[self.statement]
         return parent if self.form is Form.IMPORT and isinstance(parent, ast.If) else None
+
+    @property
+    def has_annotations(self) -> bool:
+        """Whether annotations can do without its names: type checkers are still shown the import."""
+        return self.form is Form.IMPORT and self.condition is None
 
     @property
     def is_whole(self) -> bool:
@@ -92,7 +100,12 @@ class Deferral:
         made = Deferral(self._project)
         made.chosen = [
             replace(
-                each, uses=[*each.uses], needs=[*each.needs], outside={*each.outside}, doubts=[*each.doubts]
+                each,
+                uses=[*each.uses],
+                annotations=[*each.annotations],
+                needs=[*each.needs],
+                outside={*each.outside},
+                doubts=[*each.doubts],
             )
             for each in self.chosen
         ]
@@ -133,7 +146,7 @@ class Deferral:
         used = {use.node.id for use in deferred.uses}
         used |= {node.id for each in self.chosen for other, node in each.needs if other is deferred}
         used |= {name for name in deferred.names if any(self._project.readers(deferred.module, name))}
-        if used or not deferred.first:
+        if used or deferred.annotations or not deferred.first:
             return
         if isinstance(deferred.statement, _BRANCHING):
             raise CannotMend("nothing here uses what it binds: it is there for its side effects")
@@ -153,7 +166,11 @@ class Deferral:
                 continue
             _require_python(tree, use)
             if not use.deferred:
-                self._need(deferred, use.node, tree)
+                annotation = annotation_of(tree, use.node) if deferred.has_annotations else None
+                if annotation is None:
+                    self._need(deferred, use.node, tree)
+                else:
+                    deferred.annotations.append(annotation)
                 continue
             if deferred.form is not Form.CONSTANT:
                 _require_room(use)

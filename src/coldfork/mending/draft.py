@@ -6,6 +6,7 @@ import ast
 import io
 import sys
 import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coldfork.mending.site import Function, Tree, bound
@@ -71,6 +72,19 @@ def indented(text: str, line: str) -> str:
     return line.join(
         row if number in within or not row.strip() else f"{STEP}{row}" for number, row in enumerate(rows, 1)
     )
+
+
+def patched(
+    source: SourceText, node: ast.expr | ast.stmt, inner: Iterable[Replacement], line: int | None = None
+) -> str:
+    """Return the text of a node after the replacements inside it."""
+    start, end = source.span(node)
+    start = start if line is None else source.line_start(line)
+    text = source.text[start:end]
+    for each in sorted(set(inner), reverse=True):
+        if start <= each.start and each.end <= end:
+            text = text[: each.start - start] + each.text + text[each.end - start :]
+    return text
 
 
 def _rows_in_strings(text: str) -> set[int]:

@@ -21,11 +21,13 @@ from coldfork.mending.shapes import (
 )
 from coldfork.mending.site import Tree
 from coldfork.mending.text import CannotMend, Replacement, replaced
-from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
+from coldfork.model.causes import Applicability, Audience, Cause, Edit, Fix, Refusal
 from coldfork.model.effects import Position
 from coldfork.model.findings import Finding
 
 _AT_IMPORT = frozenset({"device-init-at-import", "device-query-at-import", "driver-init-at-import"})
+_STARTED = frozenset({Audience.EXAMPLE, Audience.TEST})
+"""Whom code concerns that lies apart from the package, and is started by its path."""
 Shape = Callable[[Case, ast.expr | ast.stmt], Draft]
 _SHAPES: Mapping[str, Shape] = {
     Position.CLASS_BODY: class_attribute.draft,
@@ -45,16 +47,28 @@ NOT_KEPT = "its fix would bring another finding, or leave this one"
 _NO_SHAPE = "there is none for a line of this shape yet"
 
 
-def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project, passed: int = 0) -> Fix | Refusal:
+def fix_of(
+    cause: Cause,
+    findings: Mapping[str, Finding],
+    project: Project,
+    passed: int = 0,
+    careful: bool = False,
+) -> Fix | Refusal:
     """Draft the edits that mend all findings of a cause, with any reasons against them.
 
-    The first `passed` of its possible fixes are skipped: they have been tried. If none is left, the first
-    refusal is the reason.
+    If `careful`, longer edits that are safe come before shorter ones that are not. The first `passed` of its
+    possible fixes are skipped: they have been tried. If none is left, the first refusal is the reason.
     """
     sites = _sites(cause, findings)
     ways = [lambda: _drafts(sites, project)]
+    if careful:
+        kept = _composed(cause, lambda: _drafts(sites, project, keeps=True), project)
+        if isinstance(kept, Fix) and kept.applicability is Applicability.SAFE:
+            return Refusal(cause.id, NOT_KEPT) if passed else kept
     if cause.call == available_device.ASKED:
         ways.insert(0 if len(sites) >= _MANY else 1, lambda: _asked_otherwise(cause, project))
+    if cause.audience in _STARTED:
+        ways.append(lambda: _guarded(sites, project))
     answers = [_composed(cause, way, project) for way in ways]
     fixes = [each for each in answers if isinstance(each, Fix)]
     if passed < len(fixes):
@@ -64,6 +78,19 @@ def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project, pass
 
 def _asked_otherwise(cause: Cause, project: Project) -> list[tuple[str, Draft]]:
     return [(cause.path, available_device.draft(project.tree(cause.path), cause.line))]
+
+
+def _guarded(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
+    """Return the drafts that put what programs do below a main guard, each from the first of its lines on."""
+    drafts = []
+    for path in dict.fromkeys(finding.path for finding in sites):
+        first = min((one for one in sites if one.path == path), key=lambda one: one.line)
+        if first.rule not in _AT_IMPORT:
+            raise CannotMend(_NO_SHAPE)
+        tree = project.tree(path)
+        node = tree.place(first.line, first.column)
+        drafts.append((path, main_guard.draft_program(Case(first, tree, project), node)))
+    return drafts
 
 
 def _composed(
@@ -107,7 +134,7 @@ def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
     ]
 
 
-def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
+def _drafts(sites: list[Finding], project: Project, keeps: bool = False) -> list[tuple[str, Draft]]:
     """Return the drafts for these findings; all deferred statements share one draft."""
     deferral = Deferral(project)
     drafts: list[tuple[str, Draft]] = []
@@ -124,7 +151,7 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
             drafts.append((finding.path, shape(case, node)))
         else:
             deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
-    return drafts + (write(deferral, case) if case is not None and deferral.chosen else [])
+    return drafts + (write(deferral, case, keeps) if case is not None and deferral.chosen else [])
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:

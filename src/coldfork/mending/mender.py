@@ -102,7 +102,7 @@ def mend(
     mended: list[Fix] = []
     left: dict[str, Fix | Refusal] = {}
     for _ in range(len(seen.report.causes) + _MORE_ROUNDS):
-        left = _drafted(work, seen)
+        left = _drafted(work, seen, careful=allowed is Applicability.SAFE)
         fixes = (fix for fix in left.values() if isinstance(fix, Fix))
         chosen = _apart(fix for fix in fixes if fix.applicability.rank >= allowed.rank)
         if chosen:
@@ -152,11 +152,11 @@ def _questions(inspection: Inspection) -> Callable[[str], bool]:
     return is_question
 
 
-def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
+def _drafted(work: _Work, seen: _Seen, careful: bool = False) -> dict[str, Fix | Refusal]:
     """Return a fix for each requested cause, or the reason why there is none."""
     by_id = {finding.id: finding for finding in seen.report.findings}
     return {
-        cause.id: _as_run(fix_of(cause, by_id, seen.project, work.refused[cause.id]), cause, by_id)
+        cause.id: _as_run(fix_of(cause, by_id, seen.project, work.refused[cause.id], careful), cause, by_id)
         for cause in seen.report.causes
         if _is_asked_for(work, cause, by_id)
     }

@@ -47,6 +47,19 @@ class Project:
             self._trees[path] = tree_of(SourceText(self.read(path)))
         return self._trees[path]
 
+    def importer(self, module: str) -> str | None:
+        """Return the path of a file that imports a module; None if no other file does."""
+        short = module.rpartition(".")[2].encode()
+        for other, path in self.modules.items():
+            if other == module or short not in self.read(path):
+                continue
+            if any(
+                each == module or each.startswith(f"{module}.")
+                for each in _imported(self.tree(path), other, path)
+            ):
+                return path
+        return None
+
     def readers(self, module: str, name: str) -> Iterator[Reader]:
         """Yield each use of a module's name in other modules; a string that ends with the name counts as a
         change.
@@ -66,29 +79,40 @@ class Project:
             yield from _readers(tree, other, path, module, name)
 
 
+def _imported(tree: Tree, module: str, path: str) -> Iterator[str]:
+    """Yield the full name of each module and object that a module imports."""
+    package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
+    for node in tree.nodes(ast.ImportFrom):
+        source = absolute(package, node.module, node.level) if node.level else node.module
+        yield from (f"{source}.{alias.name}" for alias in node.names)
+    for imports in tree.nodes(ast.Import):
+        yield from (alias.name for alias in imports.names)
+
+
 def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Iterator[Reader]:
     aliases: set[str] = set()
     short = module.rpartition(".")[2]
     package = other if path.endswith("__init__.py") else other.rpartition(".")[0]
-    for node in ast.walk(tree.root):
-        if isinstance(node, ast.ImportFrom):
-            source = absolute(package, node.module, node.level) if node.level else node.module
-            for alias in node.names:
-                if source == module and alias.name in (name, "*"):
-                    bound = alias.asname or alias.name
-                    yield Reader(path, node.lineno, _is_eager(tree, node), False, other, node, bound)
-                elif f"{source}.{alias.name}" == module:
-                    aliases.add(alias.asname or alias.name)
-        elif isinstance(node, ast.Import):
-            aliases |= {alias.asname or alias.name for alias in node.names if alias.name == module}
-    for node in ast.walk(tree.root):
-        if isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) in aliases:
-            changes = not isinstance(node.ctx, ast.Load)
-            yield Reader(path, node.lineno, _is_eager(tree, node), changes, other, node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            # `mock.patch` and `setattr` take names as strings.
-            if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
-                yield Reader(path, node.lineno, eager=False, changes=True)
+    for node in tree.nodes(ast.ImportFrom):
+        source = absolute(package, node.module, node.level) if node.level else node.module
+        for alias in node.names:
+            if source == module and alias.name in (name, "*"):
+                bound = alias.asname or alias.name
+                yield Reader(path, node.lineno, _is_eager(tree, node), False, other, node, bound)
+            elif f"{source}.{alias.name}" == module:
+                aliases.add(alias.asname or alias.name)
+    for imports in tree.nodes(ast.Import):
+        aliases |= {alias.asname or alias.name for alias in imports.names if alias.name == module}
+    for use in tree.nodes(ast.Attribute) if aliases else ():
+        if use.attr == name and ast.unparse(use.value) in aliases:
+            changes = not isinstance(use.ctx, ast.Load)
+            yield Reader(path, use.lineno, _is_eager(tree, use), changes, other, use)
+    for text in tree.nodes(ast.Constant):
+        # `mock.patch` and `setattr` take names as strings.
+        if isinstance(text.value, str) and (
+            (text.value == name and aliases) or text.value.endswith(f"{short}.{name}")
+        ):
+            yield Reader(path, text.lineno, eager=False, changes=True)
 
 
 def _is_eager(tree: Tree, node: ast.AST) -> bool:

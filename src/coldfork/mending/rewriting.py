@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from coldfork.mending.annotations import is_harmless, quoted
 from coldfork.mending.deferral import Deferral, Deferred, Form, handed_on
 from coldfork.mending.draft import (
     STEP,
@@ -13,6 +14,7 @@ from coldfork.mending.draft import (
     bracketed,
     for_type_checkers,
     indented,
+    patched,
     step,
     with_import,
     without_aliases,
@@ -24,23 +26,22 @@ from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
 _APART = 2
 _WIDE = 60
-#: Decorators that leave the body of a function unchanged.
-_HARMLESS = frozenset(
-    {"abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "inference_mode"}
-    | {"lru_cache", "no_grad", "override", "property", "setter", "staticmethod", "wraps"}
-)
 
 
-def write(deferral: Deferral, case: Case) -> list[tuple[str, Draft]]:
-    """Return the replacements in each file, by the file's path."""
+def write(deferral: Deferral, case: Case, keeps: bool = False) -> list[tuple[str, Draft]]:
+    """Return the replacements in each file, by the file's path.
+
+    With `keeps`, modules still provide the objects that they import, even if no checked code asks for them.
+    """
     files = list(dict.fromkeys(each.path for each in deferral.chosen))
-    return [(path, _File(path, deferral, case).draft()) for path in files]
+    return [(path, _File(path, deferral, case, keeps).draft()) for path in files]
 
 
 class _File:
     """The changes to one file."""
 
-    def __init__(self, path: str, deferral: Deferral, case: Case) -> None:
+    def __init__(self, path: str, deferral: Deferral, case: Case, keeps: bool) -> None:
+        self.keeps = keeps
         self.here = [each for each in deferral.chosen if each.path == path]
         self.tree: Tree = self.here[0].tree
         self.source: SourceText = self.tree.source
@@ -52,6 +53,7 @@ class _File:
         """Return all replacements in the file, and the reasons against them."""
         for each in self.here:
             self.edits += self._uses(each)
+            self.edits += (edit for node in each.annotations for edit in quoted(self.tree, node))
         against = [doubt for each in self.here for doubt in self._doubts(each)]
         inner = {id(each): self._inner(each) for each in self.here}
         accessors = self._accessors()
@@ -143,7 +145,7 @@ class _File:
             for other, each in deferred.needs
             if other.form is Form.CONSTANT
         ]
-        return bracketed(_patched(self.source, node, needs), node)
+        return bracketed(patched(self.source, node, needs), node)
 
     def _function(self, deferred: Deferred, inner: list[Replacement], accessors: list[str]) -> Replacement:
         source, statement, line = self.source, deferred.statement, self.source.newline
@@ -161,11 +163,11 @@ class _File:
             value = statement.value  # type: ignore[attr-defined]
             require_movable(value)
             rows += [f"{STEP}{row}" for row in prelude]
-            rows.append(f"{STEP}return {bracketed(_patched(source, value, inner), value)}{comment}")
+            rows.append(f"{STEP}return {bracketed(patched(source, value, inner), value)}{comment}")
         else:
             rows += [f"{STEP}global {name}" for name in deferred.names]
             rows += [f"{STEP}{row}" for row in dict.fromkeys(prelude)]
-            rows.append(indented(_patched(source, statement, inner, _first_line(statement)) + comment, line))
+            rows.append(indented(patched(source, statement, inner, _first_line(statement)) + comment, line))
         if accessors:
             rows += ["", "", *self._getattr(accessors)]
         before, after = _blank_lines(source, statement)
@@ -180,7 +182,7 @@ class _File:
         """Return the lines of `__getattr__` that provide deferred names to other modules."""
         rows: list[str] = []
         for each in self.here:
-            names = [name for name in each.names if name in each.outside and self._is_asked_for(each, name)]
+            names = [name for name in each.names if name in each.outside and self._is_provided(each, name)]
             if each.form is Form.BLOCK and len(names) > 1:
                 listed = ", ".join(f'"{name}"' for name in names)
                 head = [f"if name in ({listed}):"]
@@ -191,6 +193,10 @@ class _File:
             for name in names:
                 rows += [f'if name == "{name}":', *self._answer(each, name)]
         return rows
+
+    def _is_provided(self, deferred: Deferred, name: str) -> bool:
+        is_object = not deferred.first or isinstance(deferred.statement, ast.ImportFrom)
+        return (self.keeps and is_object) or self._is_asked_for(deferred, name)
 
     def _is_asked_for(self, deferred: Deferred, name: str) -> bool:
         if deferred.form is not Form.IMPORT:
@@ -236,10 +242,11 @@ class _File:
         return Replacement(end, end, gap + line * 2 + line.join(self._getattr(accessors)) + line)
 
     def _is_for_type_checkers(self, deferred: Deferred) -> bool:
-        """Return whether other modules use a name of this import that only `__getattr__` provides."""
+        """Return whether annotations need this import, or other modules that get it from `__getattr__`."""
         if deferred.form is not Form.IMPORT or deferred.condition is not None:
             return False
-        return any(name in deferred.outside and self._is_asked_for(deferred, name) for name in deferred.names)
+        asked = (name for name in deferred.outside if self._is_asked_for(deferred, name))
+        return bool(deferred.annotations) or any(asked)
 
     def _instead(self, deferred: Deferred, typed: list[Deferred]) -> list[Replacement]:
         """Remove the import; a block with all imports for type checkers replaces the first of those."""
@@ -273,10 +280,12 @@ class _File:
         return Replacement(source.line_start(first), source.line_start(below), "")
 
     def _doubts(self, deferred: Deferred) -> list[str]:
-        found = list(deferred.doubts) if deferred.form is not Form.IMPORT else deferred.doubts[:]
+        found = [*deferred.doubts]
         statement: ast.AST = deferred.statement
         if deferred.form is Form.IMPORT:
-            gone = {name for name in deferred.outside if not self._is_asked_for(deferred, name)}
+            if deferred.annotations:
+                found.append(f"`typing.get_type_hints` no longer finds `{deferred.names[0]}`")
+            gone = {name for name in deferred.outside if not self._is_provided(deferred, name)}
             is_object = not deferred.first or isinstance(deferred.statement, ast.ImportFrom)
             if is_object and gone:
                 found.append(f"`{deferred.module}.{min(gone)}` is no longer a name of that module")
@@ -291,15 +300,14 @@ class _File:
         if deferred.form is not Form.CONSTANT:
             for function in deferred.functions():
                 for decorator in function.decorator_list:
-                    name = ast.unparse(decorator).partition("(")[0]
-                    if name.rpartition(".")[2] not in _HARMLESS:
+                    if not is_harmless(decorator):
+                        name = ast.unparse(decorator).partition("(")[0]
                         found.append(f"`@{name}` may read the body of {function.name}")
         return found
 
 
 def _names_of_functions(tree: Tree, deferred: Iterable[Deferred]) -> dict[int, str]:
-    taken = {each.id for each in ast.walk(tree.root) if isinstance(each, ast.Name)}
-    taken |= {each.arg for each in ast.walk(tree.root) if isinstance(each, ast.arg)}
+    taken = {each.id for each in tree.nodes(ast.Name)} | {each.arg for each in tree.nodes(ast.arg)}
     taken |= bound(tree.root)
     found: dict[int, str] = {}
     for each in deferred:
@@ -322,19 +330,6 @@ def _is_getattr(node: ast.stmt) -> bool:
 def _first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(each.lineno for each in decorators)])
-
-
-def _patched(
-    source: SourceText, node: ast.expr | ast.stmt, inner: Iterable[Replacement], line: int | None = None
-) -> str:
-    """Return the text of a node after the replacements inside it."""
-    start, end = source.span(node)
-    start = start if line is None else source.line_start(line)
-    text = source.text[start:end]
-    for each in sorted(set(inner), reverse=True):
-        if start <= each.start and each.end <= end:
-            text = text[: each.start - start] + each.text + text[each.end - start :]
-    return text
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 from coldfork.mending.text import CannotMend, SourceText
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
+Node = TypeVar("Node", bound=ast.AST)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -32,6 +35,11 @@ class Tree:
     source: SourceText
     root: ast.Module
     parents: dict[ast.AST, ast.AST] = field(repr=False)
+    by_kind: dict[type[ast.AST], list[ast.AST]] = field(repr=False)
+
+    def nodes(self, kind: type[Node]) -> Sequence[Node]:
+        """Return the nodes of a class, in the order of `ast.walk`."""
+        return cast(Sequence[Node], self.by_kind.get(kind, ()))
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes that contain a node, the nearest first."""
@@ -79,8 +87,8 @@ class Tree:
         same.
         """
         found = []
-        for node in ast.walk(self.root):
-            if isinstance(node, ast.Name) and node.id == name and self._is_of_module(node):
+        for node in self.nodes(ast.Name):
+            if node.id == name and self._is_of_module(node):
                 functions = self.functions(node)
                 found.append(Use(node, bool(functions), functions))
         return found
@@ -114,8 +122,16 @@ def tree_of(source: SourceText) -> Tree:
         root = ast.parse(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise CannotMend("the file cannot be parsed") from None
-    parents = {child: node for node in ast.walk(root) for child in ast.iter_child_nodes(node)}
-    return Tree(source, root, parents)
+    parents: dict[ast.AST, ast.AST] = {}
+    by_kind: dict[type[ast.AST], list[ast.AST]] = {}
+    waiting: deque[ast.AST] = deque([root])
+    while waiting:
+        node = waiting.popleft()
+        by_kind.setdefault(type(node), []).append(node)
+        for child in ast.iter_child_nodes(node):
+            parents[child] = node
+            waiting.append(child)
+    return Tree(source, root, parents, by_kind)
 
 
 def _is_in_body(node: ast.AST, function: Function | ast.Lambda) -> bool:
@@ -186,18 +202,20 @@ def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
 
     With `within`, only inside that statement.
     """
-    count = 0
-    for node in ast.walk(within or tree.root):
-        if isinstance(node, ast.Global):
-            count += name in node.names
-        elif isinstance(node, ast.Name):
-            count += node.id == name and not isinstance(node.ctx, ast.Load) and tree.scope(node) is tree.root
-        elif isinstance(node, ast.alias):
-            is_it = (node.asname or node.name).partition(".")[0] == name
-            count += is_it and tree.scope(node) is tree.root
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
-            count += node.name == name and tree.scope(node) is tree.root
-    return count
+    count = sum(name in node.names for node in tree.nodes(ast.Global) if _is_within(tree, node, within))
+    found: list[ast.AST] = [
+        node for node in tree.nodes(ast.Name) if node.id == name and not isinstance(node.ctx, ast.Load)
+    ]
+    found += (
+        alias for alias in tree.nodes(ast.alias) if (alias.asname or alias.name).partition(".")[0] == name
+    )
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler):
+        found += (node for node in tree.nodes(kind) if getattr(node, "name", "") == name)
+    return count + sum(tree.scope(node) is tree.root and _is_within(tree, node, within) for node in found)
+
+
+def _is_within(tree: Tree, node: ast.AST, within: ast.AST | None) -> bool:
+    return within is None or node is within or within in tree.above(node)
 
 
 def target_of(statement: ast.stmt) -> str | None:

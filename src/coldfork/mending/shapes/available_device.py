@@ -33,8 +33,8 @@ _TIGHT = (
 def draft(tree: Tree, line: int) -> Draft:
     """Make the line query NVML instead of the driver."""
     edits = []
-    for node in ast.walk(tree.root):
-        if not isinstance(node, ast.Call) or node.lineno != line or node.args or node.keywords:
+    for node in tree.nodes(ast.Call):
+        if node.lineno != line or node.args or node.keywords:
             continue
         function = node.func
         if not isinstance(function, ast.Attribute) or ast.unparse(function) != ASKED:

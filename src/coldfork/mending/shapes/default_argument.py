@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from coldfork.mending.annotations import are_text
 from coldfork.mending.draft import Draft, above_body, inline, is_docstring, step
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
@@ -109,10 +110,4 @@ def _takes_none(case: Case, annotation: ast.expr) -> bool:
     """Return whether ` | None` can be added to an annotation: it is not evaluated and does not allow None
     yet.
     """
-    is_text_only = any(
-        isinstance(node, ast.ImportFrom)
-        and node.module == "__future__"
-        and any(alias.name == "annotations" for alias in node.names)
-        for node in case.tree.root.body
-    )
-    return is_text_only and not _may_be_none(annotation) and not isinstance(annotation, ast.Constant)
+    return are_text(case.tree) and not _may_be_none(annotation) and not isinstance(annotation, ast.Constant)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import io
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
@@ -14,6 +16,8 @@ pytest.importorskip("pygls")
 from lsprotocol import types
 
 from benchmarks.editor import Editor, editor
+from coldfork.lsp.apart import Apart
+from coldfork.lsp.server import Server
 
 pytestmark = pytest.mark.once
 CONFIGURATION = "[tool.coldfork]\nsite-packages = ['installed']\n"
@@ -341,3 +345,36 @@ def test_the_cells_of_a_notebook_are_marked_and_mended(folder: Path) -> None:
         await editor.until(lambda: editor.marked.get(cells[2]) == [])
 
     in_editor(folder, work)
+
+
+def test_nothing_of_an_edit_is_kept_when_it_is_done() -> None:
+    apart = Apart()
+    server = Server(apart)
+    apart.end()
+    server.protocol.set_writer(io.BytesIO())
+    uri = "file:///srv/engine/names.py"
+    first = types.InitializeRequest(
+        1, types.InitializeParams(types.ClientCapabilities(), root_uri="file:///srv")
+    )
+    server.protocol.handle_message(first)
+    document = types.TextDocumentItem(uri, types.LanguageKind.Python, 0, WAKING)
+    server.protocol.handle_message(
+        types.DidOpenTextDocumentNotification(types.DidOpenTextDocumentParams(document))
+    )
+
+    def edit(number: int) -> None:
+        changed = types.TextDocumentContentChangeWholeDocument(f"NUMBER = {number}\n")
+        identifier = types.VersionedTextDocumentIdentifier(number, uri)
+        params = types.DidChangeTextDocumentParams(identifier, [changed])
+        server.protocol.handle_message(types.DidChangeTextDocumentNotification(params))
+
+    def futures() -> int:
+        gc.collect()
+        return sum(type(held).__name__ == "Future" for held in gc.get_objects())
+
+    edit(1)
+    before = futures()
+    for number in range(2, 52):
+        edit(number)
+    assert server.workspace.get_text_document(uri).source == "NUMBER = 51\n"
+    assert futures() - before <= 2

@@ -11,6 +11,7 @@ from typing import Any
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 
 from coldfork import __version__
 from coldfork.lsp.actions import Actions
@@ -26,11 +27,21 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 )
 
 
+class _Protocol(LanguageServerProtocol):
+    """The protocol as pygls implements it, except that it keeps no results of finished notifications."""
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        super()._handle_notification(method_name, params)
+        # pygls 2.1 removes only the results of requests from this table: it grows with every edit.
+        for name in [name for name, future in self._request_futures.items() if future.done()]:
+            del self._request_futures[name]
+
+
 class Server(LanguageServer):
     """The server of one editor; the handlers of its messages are in `features`."""
 
     def __init__(self, apart: Apart) -> None:
-        super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
+        super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=_Protocol)
         self._apart = apart
         self._waiting = Waiting(self)
         self._buffers: dict[str, Buffer] = {}

@@ -831,9 +831,9 @@ def test_a_pruned_baseline_forgets_what_is_cold_again(
     assert check(*AGAINST).exit_code == 1
 
 
-def test_many_lines_that_do_the_same_stand_close_together(write: Write, run: Run) -> None:
+def test_many_lines_that_do_the_same_stand_close_together(write: Write, check: Any) -> None:
     write({"engine/__init__.py": "", **{f"engine/ops/part_{n}.py": WAKING for n in range(9)}})
-    said = run("check").stdout.splitlines()
+    said = check().stdout.splitlines()
     (at,) = [index for index, line in enumerate(said) if "at 8 more lines" in line]
     assert said[at].endswith("at 8 more lines below engine/ops/:")
     listed = " ".join(line.strip() for line in said[at + 1 : at + 3])

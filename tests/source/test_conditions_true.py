@@ -18,7 +18,7 @@ from coldfork.source.analysis import Request, analyse
 from tests.amounts import examples
 from tests.source.conditional_programs import PRELUDE, Run, modules, runs
 
-EXAMPLES = examples(80)
+EXAMPLES = examples(35)
 _KNOWLEDGE = catalogue.load(PROFILES["cuda"], {})
 _SETTINGS = settings(
     max_examples=EXAMPLES,

@@ -125,7 +125,7 @@ def test_what_would_be_large_is_not_made(name: str, tmp_path: Path, monkeypatch:
 LOOPS = ("for", "list", "set", "dict", "generator")
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(LOOPS), st.integers(2, 60)), min_size=2, max_size=4))
 def test_loops_in_loops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loops: list[tuple[str, int]]

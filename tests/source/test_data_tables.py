@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coldfork.source.files.reading import LARGEST_FILE
 from coldfork.source.reach.remarks import holds_only_data
+from tests.amounts import examples
 from tests.source.expectations import observe, write
 
 _ROW = "    ('a name', 1.5e-3, -17, None, [True, b'\\x00'], {'k': 0x1F}),\n"
@@ -33,6 +34,7 @@ def told(source: str) -> bool:
     return holds_only_data(source.encode("utf-8", "backslashreplace"))
 
 
+@settings(max_examples=examples(30))
 @given(st.dictionaries(st.from_regex(r"[A-Z_][A-Z0-9_]{0,8}", fullmatch=True), _values, min_size=1))
 def test_literals_are_data(values: dict[str, object]) -> None:
     names = {name: repr(value) for name, value in values.items()}

@@ -172,7 +172,7 @@ def test_a_statement_of_many_lines_wakes_in_the_order_of_cpython(statement: str,
 
 
 @settings(
-    max_examples=examples(60),
+    max_examples=examples(25),
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -217,7 +217,7 @@ def imported(entry: str, folder: Path) -> list[tuple[str, int]]:
     return list(dict.fromkeys((Path(file).relative_to(folder).as_posix(), line) for file, line in calls))
 
 
-@settings(max_examples=examples(60), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(packages(), st.sampled_from(_MODULES))
 def test_an_entry_wakes_in_the_order_of_cpython(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], entry: str

@@ -130,12 +130,24 @@ print(json.dumps(answers))
 """
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("beside", [False, True], ids=["without-numba", "with-its-source"])
-def test_what_numba_compiles_at_once_is_reported(beside: bool, tmp_path: Path) -> None:
-    numba = pytest.importorskip("numba")
+@pytest.fixture(scope="module")
+def judged() -> tuple[list[str], list[str]]:
+    """The statements, and what numba says of each."""
+    pytest.importorskip("numba")
     draw = random.Random(20261124 + EXAMPLES)
     statements = [statement(draw) for _ in range(EXAMPLES)]
+    return statements, answers_of(
+        ORACLE, [PRELUDE, *statements], {"NUMBA_CUDA_DRIVER": "0", "CUDA_VISIBLE_DEVICES": ""}
+    )
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("beside", [False, True], ids=["without-numba", "with-its-source"])
+def test_what_numba_compiles_at_once_is_reported(
+    beside: bool, judged: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    numba = pytest.importorskip("numba")
+    statements, answers = judged
     places = []
     for number in range(0, EXAMPLES, TOGETHER):
         name, text = f"m{number}.py", PRELUDE
@@ -152,9 +164,6 @@ def test_what_numba_compiles_at_once_is_reported(beside: bool, tmp_path: Path) -
     told: dict[tuple[str, int], str] = {}
     for finding in findings_of(tmp_path, Setting(runs=False)):
         told[finding.path, finding.line or 0] = finding.verdict.value
-    answers = answers_of(
-        ORACLE, [PRELUDE, *statements], {"NUMBA_CUDA_DRIVER": "0", "CUDA_VISIBLE_DEVICES": ""}
-    )
     wrong = []
     for (name, lines), text, answer in zip(places, statements, answers, strict=True):
         said = {told[name, line] for line in lines if (name, line) in told}

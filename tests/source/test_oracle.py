@@ -40,7 +40,7 @@ from tests.amounts import LONG, examples
 from tests.source.programs import PRELUDE, programs
 from tests.source.recorder import waking_lines
 
-EXAMPLES = examples(100)
+EXAMPLES = examples(40)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from coldfork.source.syntax.native.compiled import compiled_skeleton, compiled_w
 from coldfork.source.syntax.skeleton import WORDS, Skeleton, interpreted_skeleton, interpreted_words, skeleton
 from tests.amounts import LONG, examples
 
-EXAMPLES = examples(200)
+EXAMPLES = examples(150)
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 #: What may run code when a header that was stripped would have been evaluated.

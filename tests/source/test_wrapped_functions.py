@@ -173,13 +173,23 @@ print(json.dumps(answers))
 """
 
 
-@pytest.mark.once
-@pytest.mark.parametrize("beside", [False, True], ids=["without-jax", "with-its-source"])
-def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_path: Path) -> None:
-    jax = pytest.importorskip("jax")
+@pytest.fixture(scope="module")
+def judged() -> tuple[list[str], list[str]]:
+    """The snippets, and what JAX says of each."""
+    pytest.importorskip("jax")
     draw = random.Random(20261124 + EXAMPLES)
     snippets = [f"def case():\n    {other}\ncase()  #" for other in OTHERS]
     snippets += [snippet(draw) for _ in range(EXAMPLES)]
+    return snippets, answers_of(ORACLE, [PRELUDE, *snippets], {"JAX_PLATFORMS": "cpu"})
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("beside", [False, True], ids=["without-jax", "with-its-source"])
+def test_calling_what_a_maker_made_wakes_where_jax_says_so(
+    beside: bool, judged: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    jax = pytest.importorskip("jax")
+    snippets, answers = judged
     marks = []
     for number in range(0, len(snippets), TOGETHER):  # one large module would use up its steps
         name, text = f"m{number}.py", PRELUDE + "\n".join(snippets[number : number + TOGETHER])
@@ -189,7 +199,6 @@ def test_calling_what_a_maker_made_wakes_where_jax_says_so(beside: bool, tmp_pat
         (tmp_path / "beside").symlink_to(Path(jax.__file__).parent.parent)
     findings = findings_of(tmp_path, Setting(profile="jax-gpu", runs=False))
     told = {(one.path, one.line): one.verdict.value for one in findings}
-    answers = answers_of(ORACLE, [PRELUDE, *snippets], {"JAX_PLATFORMS": "cpu"})
     wrong = [
         f"{answer}, and {told.get(place, 'nothing')} was said:\n{text}"
         for place, text, answer in zip(marks, snippets, answers, strict=True)

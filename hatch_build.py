@@ -33,6 +33,7 @@ def compile_skeleton(root: Path, folder: Path) -> Path | None:
         *linker,
         *shlex.split(settings["CCSHARED"] or ""),
         "-O3",
+        "-DNDEBUG",  # an assertion holds the path of the header that it stands in
         f"-I{sysconfig.get_path('include')}",
         f'-DSOURCE_DIGEST="{digest}"',
         str(source),

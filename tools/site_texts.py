@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, SITE = ROOT / "docs", ROOT / "site"
+SETTINGS = ROOT / "zensical.toml"
 LIST = "llms.txt"
 FIRST = "index.md"
 HEAD = """# coldfork
@@ -22,6 +25,9 @@ _SENTENCE = re.compile(r"(.+?[.?!])(?=\s|$)")
 _NOT_PROSE = ("```", "|", "#", "- ", "    ", "<", "![", "---", "1. ")
 _MOST = 200
 
+Entry = str | Mapping[str, Any]
+"""A page of the navigation, with its title or without, or a section and its entries."""
+
 
 def pages(docs: Path) -> dict[str, str]:
     """The pages by their paths below the folder of the documentation."""
@@ -29,33 +35,35 @@ def pages(docs: Path) -> dict[str, str]:
     return {file.relative_to(docs).as_posix(): file.read_text(encoding="utf-8") for file in found}
 
 
-def listing(texts: Mapping[str, str]) -> str:
-    """`llms.txt`: the pages in the order in which the first one names them, then the others by folder."""
-    named = [FIRST, *(target for target in _targets(FIRST, texts[FIRST]) if target in texts)]
-    first = list(dict.fromkeys(named))
-    rest = [name for name in texts if name not in first]
-    parts = [HEAD.format(sentence=_sentence(texts[FIRST])), _section("Begin here", first, texts)]
-    for folder in dict.fromkeys(PurePosixPath(name).parent.as_posix() for name in rest):
-        inside = [name for name in rest if PurePosixPath(name).parent.as_posix() == folder]
-        inside.sort(key=lambda name: (not name.endswith(FIRST), name))
-        parts.append(_section("More" if folder == "." else folder, inside, texts))
-    return "\n".join(parts)
+def listing(texts: Mapping[str, str], nav: Sequence[Entry]) -> str:
+    """`llms.txt`: the pages in the sections and order of the navigation, then those that it leaves out."""
+    parts = [HEAD.format(sentence=_sentence(texts[FIRST]))]
+    named: set[str] = set()
+    for title, names in sections("Begin here", nav):
+        named |= set(names)
+        parts.append(_section(title, [name for name in names if name in texts], texts))
+    rest = [name for name in texts if name not in named]
+    return "\n".join([*parts, _section("More", rest, texts)] if rest else parts)
+
+
+def sections(title: str, nav: Sequence[Entry]) -> Iterator[tuple[str, list[str]]]:
+    """Each section that has pages of its own, with these, followed by the sections inside it."""
+    pages, inside = [], []
+    for entry in nav:
+        name, below = next(iter(entry.items())) if isinstance(entry, Mapping) else ("", entry)
+        if isinstance(below, str):
+            pages.append(below)
+        else:
+            inside.append((name, below))
+    if pages:
+        yield title, pages
+    for name, below in inside:
+        yield from sections(name, below)
 
 
 def _section(title: str, names: list[str], texts: Mapping[str, str]) -> str:
     lines = (f"- [{_title(texts[name])}]({name}): {_sentence(texts[name])}\n" for name in names)
-    return f"## {title[:1].upper()}{title[1:]}\n\n{''.join(lines)}"
-
-
-def _targets(name: str, text: str) -> Iterator[str]:
-    """The pages that a page links to, by their paths."""
-    for _, target in _LINK.findall(text):
-        path = target.partition("#")[0]
-        if path and "://" not in path:
-            parts: list[str] = []
-            for part in (*PurePosixPath(name).parent.parts, *PurePosixPath(path).parts):
-                parts = parts[:-1] if part == ".." else [*parts, part]
-            yield "/".join(parts)
+    return f"## {title}\n\n{''.join(lines)}"
 
 
 def _title(text: str) -> str:
@@ -78,19 +86,25 @@ def _plain(text: str) -> str:
     return " ".join(_LINK.sub(r"\1", text).split())
 
 
-def write(docs: Path, site: Path) -> list[str]:
+def navigation(settings: Path) -> list[Entry]:
+    """The navigation of the site, which is its order of reading."""
+    nav: list[Entry] = tomllib.loads(settings.read_text(encoding="utf-8"))["project"]["nav"]
+    return nav
+
+
+def write(docs: Path, site: Path, nav: Sequence[Entry]) -> list[str]:
     """Write the pages and their list into a built site; the pages that the site lacks."""
     texts = pages(docs)
     for name, text in texts.items():
         file = site / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    (site / LIST).write_text(listing(texts), encoding="utf-8")
+    (site / LIST).write_text(listing(texts, nav), encoding="utf-8")
     return [name for name in texts if not (site / name).with_suffix(".html").is_file()]
 
 
 if __name__ == "__main__":
-    lacking = write(DOCS, SITE)
+    lacking = write(DOCS, SITE, navigation(SETTINGS))
     for page in lacking:
         print(f"the site has no page for docs/{page}", file=sys.stderr)
     sys.exit(1 if lacking else 0)

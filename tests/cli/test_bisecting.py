@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+PAGE = (ROOT / "docs" / "how-to" / "bisecting.md").read_text(encoding="utf-8")
+SESSIONS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 pytestmark = [
     pytest.mark.once,
@@ -35,6 +40,7 @@ class Repository:
             name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "COLDFORK_"))
         } | {
             "PYTHONPATH": str(SOURCE),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "COLDFORK_CACHE_DIR": str(cache),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
@@ -100,3 +106,19 @@ def test_the_first_commit_that_wakes_is_found(
         assert f"{commits[first_bad]} is the first bad commit" in said
     repository.git("bisect", "reset")
     assert not list(repository.folder.rglob("*.pyc"))
+
+
+def test_the_page_has_what_is_tested_here() -> None:
+    assert len(SESSIONS) == 3
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=[session.splitlines()[1] for session in SESSIONS])
+def test_a_session_of_the_page_finds_the_commit(session: str, tmp_path: Path, cache: Path) -> None:
+    repository = Repository(tmp_path / "repository", cache)
+    (repository.folder / "test_engine.py").write_text("import engine.api\n\n\ndef test_it():\n    pass\n")
+    repository.git("add", "test_engine.py")
+    texts = {"c": COLD, "w": WOKEN}
+    commits = [repository.commit(number, texts[kind]) for number, kind in enumerate("cccwww")]
+    repository.git("tag", "v1.4", commits[0])
+    said = [repository.git(*shlex.split(line)[1:]) for line in session.splitlines()]
+    assert f"{commits[3]} is the first bad commit" in said[1]

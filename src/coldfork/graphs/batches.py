@@ -1,4 +1,4 @@
-"""The capture of one batch: the warm-up runs with one state, the capture with a fresh one."""
+"""The capture of one batch: the warm-up runs on one state, the capture on a fresh one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
 Prepare = Callable[[BatchDescriptor, int], object]
-"""Fills the inputs of one step of a batch as the program does; the number (a seed) identifies the step."""
+"""Fills the inputs of one step of a batch as the program does; the number, a seed, identifies the step."""
 Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
 """Returns a context manager that is entered around the capture of a batch."""
 
 
 AroundWarmUp = Callable[[BatchDescriptor, int], AbstractContextManager[Any]]
-"""Returns a context manager for the warm-up run of this number; ranks can wait in it, or reset state."""
+"""Returns a context manager for the warm-up run with this number; ranks can wait in it, or reset state."""
 Capturing = Callable[[BatchDescriptor, Any], AbstractContextManager[Graph]]
 """Returns an engine's own context manager that captures into a pool and yields the graph."""
 
@@ -54,7 +54,7 @@ def unguarded() -> None:
 def making(
     create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
 ) -> Make:
-    """Return a function that makes forward functions, on the states of another manager if given."""
+    """Return a function that makes forward functions, on the states of another manager if they are given."""
     create: Any = create_forward
     if states is None:
         made: Make = create
@@ -71,7 +71,7 @@ def making(
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """The settings with which batches are captured and replayed."""
+    """The settings for capturing and replaying batches."""
 
     around: Around = nothing_around
     warmups: int = 1
@@ -84,7 +84,7 @@ class Manner:
     weak_outputs: bool = False
     """Whether other graphs of the pool may reuse the memory of outputs."""
     generation: Callable[[], Generation | None] = unguarded
-    """Returns the generation that guards the outputs of a batch, or None."""
+    """A function that returns the generation that guards the outputs of a batch, or None."""
 
     @contextmanager
     def captures(self, engine: Engine, descriptor: BatchDescriptor, pool: Any) -> Iterator[Graph]:
@@ -121,7 +121,7 @@ class CapturedBatch:
         self._grad_mode = manner.grad_mode
         self._generation = manner.generation()
         self.nbytes: int = 0
-        """The bytes by which the graphs' memory grew at its capture."""
+        """The number of bytes by which its capture enlarged the graphs' memory."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -174,7 +174,8 @@ def capture(
     before = engine.used(pool)
     with ExitStack() as around:
         if inspection.watches:
-            # Compiled kernels write memory without calling operators, so the inspection misses the writes.
+            # Compiled kernels write memory without calling operators, so the inspection would miss the
+            # writes.
             around.enter_context(compiled_graphs_shown())
         captured = _captured(descriptor, make, engine, pool, inputs, inspection, manner)
     captured.batch.nbytes = max(engine.used(captured.pool) - before, 0)
@@ -234,7 +235,8 @@ def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, ma
             with manner.around_warmup(descriptor, number):
                 forward(Mode.NONE)
     if inspection.watches and times_compiled() != before:
-        # Without the check's modes torch does not reuse code compiled under them, so compile the code again.
+        # Without the check's modes, torch does not reuse code that was compiled under them, so compile it
+        # again.
         with manner.grad_mode():
             unwatched, other = make(descriptor, Phase.WARMUP)
             with running_with(other):

@@ -1,4 +1,4 @@
-"""The check of each captured batch: compares it with fresh runs, and explains any difference."""
+"""The check of each captured batch: compares it with fresh runs and explains any difference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ON_CPU = "capture the same on the CPU"
 class Checker:
     """The check of the batches that one call captures, one after another.
 
-    Create it before any warm-up: fresh runs start from the state at that time.
+    Create it before any warm-up, because fresh runs start from the state at that time.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Checker:
         fed = None if inputs is None else tuple(inputs)
         tensors = None if fed is None else [one for _, one in fed]
         self.inspector: Inspector = Inspector([one for _, one in kept], tensors, recorded=engine.records)
-        """Must be notified of each step of a capture."""
+        """Must be told of each step of a capture."""
         self._allowed = allowed
         self._against = reason_against(engine.device)
         self._comparison = (
@@ -61,7 +61,7 @@ class Checker:
         else:
             seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
             outcome = self._comparison.outcome(batch, seen)
-        # A suspected leak stays in the report, unless a comparison disproved it or `allow` covers all gaps.
+        # A suspected leak stays in the report, unless a comparison disproves it or `allow` covers all gaps.
         gaps = Report(not_compared=outcome.gaps).allowing(self._allowed)
         differs = None if outcome.differs is False and gaps.not_compared else outcome.differs
         report = inspector.report(differs)
@@ -83,7 +83,7 @@ class Checker:
 
 
 def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:
-    """Return the leaks without those that repeat a pair of lines, or a message if no line is known."""
+    """Return the leaks, without those that repeat a pair of lines or, if no line is known, a message."""
     found: dict[object, Leak] = {}
     for leak in leaks:
         lines = leak.where, leak.origin

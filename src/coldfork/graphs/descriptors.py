@@ -1,4 +1,4 @@
-"""Batches, modes and states of captures, and the choice of a captured batch to run another batch in."""
+"""Batches, modes and states of captures, and which captured batch another batch can run in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 
 class Mode(Enum):
-    """How much of a forward pass is captured in a graph."""
+    """How much of a forward pass is captured in graphs."""
 
     NONE = "none"
     """Nothing: it runs eagerly."""
@@ -23,31 +23,31 @@ class Mode(Enum):
 
 
 class Phase(Enum):
-    """The purpose for which a forward function is made."""
+    """What a forward function is made for."""
 
     WARMUP = "warmup"
-    """To run eagerly, so that everything that is initialised on first use has been."""
+    """To run eagerly, so that everything that is initialised on first use gets initialised."""
     CAPTURE = "capture"
-    """To be captured; it must not rely on anything that the warm-up initialised."""
+    """To be captured; it must not use anything that the warm-up initialised."""
 
 
 @dataclass(frozen=True)
 class BatchDescriptor:
-    """The batch that a graph is captured for; subclass it to distinguish more batches."""
+    """The batch for which a graph is captured; subclass it to distinguish more batches."""
 
     mode: Mode
     tokens: int
-    """How many tokens the graph computes; a smaller batch is padded to it."""
+    """The number of tokens that the graph computes; a smaller batch is padded to it."""
     requests: int | None = None
-    """How many requests the batch holds, if the graph depends on it."""
+    """The number of requests in the batch, if the graph depends on it."""
     uniform_tokens: int | None = None
-    """How many tokens each request has, if all have the same number."""
+    """The number of tokens in each request, if all have the same number."""
     loras: int = field(default=0, kw_only=True)
-    """How many adapters the graph has room for; it also serves batches with fewer or none."""
+    """The most adapters that the graph can use; it also serves batches with fewer adapters or none."""
     longest_query: int | None = field(default=None, kw_only=True)
     """The most tokens that a request may have, if the graph depends on it."""
     microbatches: int = field(default=1, kw_only=True)
-    """Into how many parts the batch is split; they run side by side."""
+    """The number of parts into which the batch is split; they run side by side."""
 
     def covers(self, wanted: BatchDescriptor) -> bool:
         """Return whether the batch `wanted` can be padded to this one."""
@@ -66,7 +66,8 @@ class BatchDescriptor:
     def joined(self, *others: Self) -> Self:
         """Return the common batch of all ranks in a data-parallel group, from the batch of each rank.
 
-        It has room for the largest, is uniform if all are uniform alike, and is in a full graph if all are.
+        It has room for the largest one. It is uniform if all have the same uniform number of tokens, and runs
+        in a full graph if all do.
         """
         everyone = (self, *others)
         uniform = {one.uniform_tokens for one in everyone}
@@ -83,7 +84,9 @@ class BatchDescriptor:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """The sort key by size, tokens first; a batch without a longest query allows any query length."""
+        """The sort key by size, tokens first; a batch without a longest query allows queries of any
+        length.
+        """
         return self.tokens, self.requests or 0, self.longest_query or sys.maxsize
 
     def __str__(self) -> str:
@@ -122,25 +125,25 @@ class StatePair:
 
 
 Forward = Callable[[Mode], Any]
-"""Runs a forward pass on the buffers it was made for; the mode says whether and how it is captured."""
+"""Runs a forward pass on the buffers that it was made for; the mode says whether and how to capture it."""
 
 
 class CreateForward(Protocol):
-    """A function of the caller's that makes a forward function and its state, anew for each phase."""
+    """A function of the caller that makes a forward function and its state, both new for each phase."""
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, /) -> tuple[Forward, Any]:
         """Return the state for this batch and phase, and a function that runs the batch."""
 
 
 class CreateForwardOn(Protocol):
-    """A function of the caller's that makes a forward function for the state of another manager."""
+    """A function of the caller that makes a forward function for the state of another manager."""
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, state: Any, /) -> tuple[Forward, Any]:
         """Return the forward function; `state` is the other manager's state for this batch and phase."""
 
 
 Rule = Callable[[BatchDescriptor], Iterable[BatchDescriptor]]
-"""Yields the batches that may run in place of a wanted one, the best first; each may be padded."""
+"""Yields the batches that may run in place of a wanted batch, the best first; each may involve padding."""
 
 _MOST_REMEMBERED = 1 << 16
 
@@ -148,8 +151,8 @@ _MOST_REMEMBERED = 1 << 16
 def in_place_of(wanted: BatchDescriptor) -> Iterator[BatchDescriptor]:
     """Yield the batches that a manager may by default run in place of the wanted one.
 
-    A uniform batch runs as such, or else as a mixed batch of as many tokens; a batch without a full graph
-    runs in pieces.
+    A uniform batch runs in a graph for uniform batches or, failing that, in one for mixed batches with as
+    many tokens. If there is no full graph, it runs in pieces.
     """
     mixed = replace(wanted, uniform_tokens=None)
     yield wanted
@@ -180,7 +183,7 @@ class Table:
             self._kinds[kind] = sorted(by_loras.items())
 
     def find(self, wanted: BatchDescriptor) -> BatchDescriptor | None:
-        """Return the captured batch to run a batch in; None if the batch has to run eagerly."""
+        """Return the captured batch in which to run a batch; None if the batch has to run eagerly."""
         try:
             return self._answers[wanted]
         except KeyError:
@@ -192,7 +195,7 @@ class Table:
         return answer
 
     def _padded(self, wanted: BatchDescriptor) -> BatchDescriptor | None:
-        """Return the smallest captured batch of the same kind with room, and with the fewest adapters."""
+        """Return the smallest captured batch of the same kind that has room, with the fewest adapters."""
         for loras, sizes in self._kinds.get(_kind(wanted), ()):
             if loras < wanted.loras:
                 continue

@@ -1,4 +1,4 @@
-"""Engines that capture graphs on a real device, or virtually on CPU tensors, by the same interface."""
+"""Engines with the same interface, which capture graphs on a real device, or virtually on CPU tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldfork.graphs.errors import GraphError
 from coldfork.virtual.errors import POOL_IS_GONE
 
 _OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
-"""Texts of errors after which the device itself still works."""
+"""Phrases in errors after which the device itself still works."""
 
 
 class Graph(Protocol):
@@ -41,7 +41,7 @@ class VirtualEngine:
         return graph.lend(tensor)
 
     def new_pool(self) -> Any:
-        """Return None: the first graph creates the pool."""
+        """Return None, because the first graph creates the pool."""
         return None
 
     def capture(self, pool: Any) -> Any:
@@ -49,7 +49,7 @@ class VirtualEngine:
         return virtual.capture(pool)
 
     def synchronize(self) -> None:
-        """Do nothing: CPU work has finished when its call returns."""
+        """Do nothing, because CPU work has finished when its call returns."""
 
 
 class CudaEngine:
@@ -79,7 +79,7 @@ class CudaEngine:
         return alias.set_(borrowed, tensor.storage_offset(), tensor.shape, tensor.stride())
 
     def new_pool(self) -> Any:
-        """Return a new pool of the allocator."""
+        """Return a new pool of the device's allocator."""
         return torch.cuda.graph_pool_handle()
 
     @contextmanager
@@ -93,7 +93,7 @@ class CudaEngine:
             try:
                 yield graph
             except BaseException:
-                # The capture has failed, but the stream cannot be used again until the capture is ended.
+                # The capture has failed, but the stream cannot be used again before it is ended.
                 with suppress(RuntimeError):
                     graph.capture_end()
                 raise

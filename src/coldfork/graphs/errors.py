@@ -30,18 +30,18 @@ class StaleOutputError(GraphError):
 
 
 class MemoryBudgetError(GraphError):
-    """The graphs take more memory than `memory_budget` allows; the message says how many fit."""
+    """The graphs take more memory than `memory_budget` allows; the message says how many would fit."""
 
 
 class BusyError(GraphError):
-    """The manager is already capturing or replaying, on another thread or further up in this call."""
+    """The manager is already capturing or replaying, on another thread or in a caller of this call."""
 
 
 class CaptureFailedError(GraphError):
     """A forward function failed while its batch was being warmed up or captured."""
 
     def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException | str) -> None:
-        # Pickled as its message alone, which every process can unpickle; the original error is `__cause__`.
+        # Pickled as just its message, which every process can unpickle; the original error is `__cause__`.
         said = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         super().__init__(descriptor, phase, said)
         self.descriptor = descriptor
@@ -53,7 +53,7 @@ class CaptureFailedError(GraphError):
 
 
 class LeakError(GraphError):
-    """A captured graph uses something that warm-up left behind; `.report` lists every leak."""
+    """A captured graph uses something that the warm-up left behind; `.report` lists every leak."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)
@@ -66,13 +66,13 @@ class LeakError(GraphError):
 class NotComparedError(LeakError):
     """The check could not rule out a leak, because `.report` lists things that could not be compared.
 
-    Pass the function that fills the program's inputs as `prepare=`, or list what need not be compared, with
-    the reason, in `allow=`.
+    Pass the function that fills the program's inputs as `prepare=`, or list in `allow=` the things that need
+    not be compared, each with a reason.
     """
 
 
 class LeakWarning(RuntimeWarning):
-    """A captured graph uses, or may use, something that warm-up left behind."""
+    """A captured graph uses, or may use, something that the warm-up left behind."""
 
 
 class DeviceLostError(GraphError):

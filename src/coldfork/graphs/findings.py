@@ -11,7 +11,7 @@ from typing import Literal
 from coldfork.model.states import Frame
 
 _MOST_LEAKS = 12
-"""The most leaks of a batch that are written out."""
+"""The most leaks of a batch that are listed."""
 
 _CLEAN = "clean: a replay computes what an eager run does, and leaves the same in memory"
 _WRONG = "a replay would not do what an eager run does"
@@ -20,12 +20,12 @@ _NOT_COMPARED = "not compared: whether a replay does what an eager run does is n
 
 
 class LeakKind(StrEnum):
-    """The ways in which a warm-up affects a captured graph, or in which a replay goes wrong."""
+    """How a warm-up affects a captured graph, or how a replay goes wrong."""
 
     STATE = "state"
     """A Python value that warm-up set and that is visible to the captured run."""
     MEMORY = "memory"
-    """Memory that the graph reads, and that was last written by a warm-up run, or never."""
+    """Memory that the graph reads, and that only a warm-up run has written, or nothing."""
     HOST_READ = "host-read"
     """A read of device memory on the host, which a capture refuses."""
     SIDE_EFFECT = "side-effect"
@@ -45,7 +45,7 @@ _ORIGINS = {
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One dependence on the warm-up that makes a replay differ from an eager run."""
+    """Something that makes a replay depend on the warm-up, and so differ from an eager run."""
 
     kind: LeakKind
     descriptor: str
@@ -53,11 +53,11 @@ class Leak:
     """The path of the value, or the name of the operator that reads the memory."""
     message: str
     where: Frame | None = None
-    """The line of the captured run that uses it."""
+    """The line of the captured run that uses the value or memory."""
     origin: Frame | None = None
-    """The line of the warm-up run that left it."""
+    """The line of the warm-up run that left the value or memory."""
     proven: bool = True
-    """False if it is used, but no comparison could show whether that changes a result."""
+    """False if it is used, but no comparison could show whether this changes a result."""
 
     def __str__(self) -> str:
         lines = [f"[{self.kind}] {self.message}"]
@@ -70,14 +70,14 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """A gap in the comparison of a replay with an eager run: an input, a value, or all results."""
+    """An input, a value or all results for which a replay could not be compared with an eager run."""
 
     descriptor: str
     what: str
     """The name of an input, the path of a value, or `results` for the whole batch."""
     why: str
     remedy: str
-    """How to have it compared."""
+    """What to do so that it can be compared."""
     reason: str = ""
     """Why the caller allows this; empty if it is not allowed."""
 
@@ -94,11 +94,11 @@ class Report:
 
     leaks: tuple[Leak, ...] = ()
     lazy: tuple[str, ...] = ()
-    """Values that warm-up set and that capture sees, without any observed effect on the graph."""
+    """Values that the warm-up set and the capture sees, but without any observed effect on the graph."""
     not_compared: tuple[NotCompared, ...] = ()
     """The things that could not be compared with an eager run, and why."""
     allowed: tuple[NotCompared, ...] = ()
-    """Those of them that the caller allowed, by name and with a reason."""
+    """The ones of these that the caller allowed, by name and with a reason."""
 
     @property
     def answer(self) -> Literal["leaks", "not compared", "clean"]:
@@ -108,7 +108,7 @@ class Report:
         return "not compared" if self.not_compared else "clean"
 
     def allowing(self, allowed: Mapping[str, str]) -> Report:
-        """Return the report with the gaps of these names allowed; a `*` in a name stands for any text."""
+        """Return the report with the gaps of these names allowed; `*` in a name stands for any text."""
         given = [
             replace(one, reason=reason)
             for one in self.not_compared

@@ -1,4 +1,4 @@
-"""Leak checks for engines that have their own graph manager; these checks discard their graphs."""
+"""Leak checks for engines that have their own graph manager; the graphs made for a check are discarded."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def check(
 ) -> Report:
     """Capture each batch as a `GraphManager` would, and report how the graph depends on the warm-up.
 
-    `inputs` are the tensors that hold new data in each step, by name if you like; without them, all tensors
-    that the forward function sees count as inputs, except parameters and buffers of modules. `persistent`
-    are tensors that the program itself keeps up to date, such as a cache. `prepare(descriptor, seed)` fills
-    the inputs of one step as the program does; without it, values are made up, and relations among the inputs
-    are kept as far as the program needs them. `allow` names what need not be compared, with the reason; the
-    report lists everything else that was not compared. The device is a GPU if torch uses one in this process,
+    `inputs` are the tensors that get new data in each step, with names if you like. Without them, all tensors
+    that the forward function sees count as inputs, except parameters and buffers of modules. `persistent` are
+    tensors that the program itself keeps up to date, such as a cache. `prepare(descriptor, seed)` fills the
+    inputs of one step as the program does; without it, values are made up, and relations among the inputs are
+    kept as far as the program needs them. `allow` names the things that need not be compared, with reasons;
+    the report lists all others that were not compared. The device is a GPU if torch uses one in this process,
     and otherwise the CPU, where captures are virtual.
     """
     used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
@@ -119,13 +119,12 @@ def assert_replayable(
 ) -> None:
     """Fail unless each batch can be captured and its replays compute the same as eager runs.
 
-    Each batch is captured with `check="error"`: a replay is compared with a fresh run on other values.
+    Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values.
     Anything that could not be compared also fails, unless `allow` names it with a reason.
     `prepare(descriptor, seed)` fills the inputs of one step as your program does; without it, values are made
-    up.
-    If only some values make sense, `values(descriptor)` returns one more batch of inputs to compare, under
-    the names of `inputs(descriptor)`. The inputs' contents are restored afterwards. `options` are passed to
-    `GraphManager`, such as `warmups=2`.
+    up. If only certain values make sense, `values(descriptor)` should return another batch of inputs to
+    compare, with the names of `inputs(descriptor)`. The inputs' contents are restored afterwards. `options`
+    are passed to `GraphManager`, such as `warmups=2`.
     """
     __tracebackhide__ = True
     wanted = list(descriptors)

@@ -63,27 +63,28 @@ _NOTHING_ALLOWED: Mapping[str, str] = MappingProxyType({})
 class GraphManager:
     """Captures one graph for each batch descriptor, and replays them.
 
-    For each batch, `create_forward(descriptor, phase)` is called twice and makes new state each time. The
-    first forward function runs eagerly, to initialise whatever is initialised on first use. The second is
-    captured with a state that no warm-up has touched, so the graph contains the work that initialises it.
+    For each batch, `create_forward(descriptor, phase)` is called twice, and must make new state each time.
+    The first forward function runs eagerly, so that everything that is initialised on first use gets
+    initialised. The second is captured with a state that no warm-up has touched, so the graph contains the
+    work that initialises this state.
 
     `device` is a CUDA device, or `"cpu"` for virtual capture. With `check="error"` or `"warn"`, each capture
-    is checked for anything that warm-up left behind in it; `persistent` are the tensors that may be shared
-    because the program itself keeps them up to date. Anything that could not be compared counts as a leak,
-    unless `allow` names it with a reason: `allow={"lengths": "always full in this test"}`.
+    is checked for remains of the warm-up; `persistent` are the tensors that both may use, because the program
+    itself keeps them up to date. Anything that could not be compared counts as a leak, unless `allow` names
+    it with a reason: `allow={"lengths": "always full in this test"}`.
 
     `rule` yields the batches that may run in place of one that was not captured, the best first.
 
     `pool` and `stream` may be the caller's own. `around(descriptor)` returns a context manager that is
-    entered around each capture. An engine that captures in its own way passes `capturing(descriptor, pool)`,
-    a context manager that yields the graph and chooses the stream, error mode and pool. A batch is warmed up
-    `warmups` times, each time inside `around_warmup(descriptor, number)`, where ranks can wait for each other
-    and changes of a warm-up can be undone.
+    entered around each capture. An engine with its own way of capturing passes `capturing(descriptor, pool)`,
+    which returns a context manager that yields the graph and chooses stream, error mode and pool. A batch is
+    warmed up `warmups` times, each time inside the context manager `around_warmup(descriptor, number)`, in
+    which ranks can wait for each other and a warm-up's changes can be undone.
 
     Forward functions run under `grad_mode`. With `weak_outputs`, other graphs may reuse the memory of
-    outputs; with `guard_outputs`, reading an overwritten output raises. `moved` says what a replay does if
-    the tensors of `inputs=` have moved in memory: `"ignore"` it, raise an `"error"`, or `"record"` the batch
-    again.
+    outputs; with `guard_outputs`, reading an overwritten output raises an error. `moved` decides what a
+    replay does if the tensors of `inputs=` have moved in memory: `"ignore"` it, raise an `"error"`, or
+    `"record"` the batch again.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class GraphManager:
         self._engine = engines.engine_for(device, stream)
         self._own_pool = pool is None
         self._pool = self._engine.new_pool() if pool is None else pool
-        # With weak outputs, graphs share the outputs' memory, so any replay may overwrite all outputs.
+        # With weak outputs, graphs share the memory of outputs, so any replay may overwrite all outputs.
         shared = Generation()
         generation = (lambda: shared) if weak_outputs else Generation
         guards = generation if guard_outputs else unguarded
@@ -128,7 +129,7 @@ class GraphManager:
         self._doing = ""
         self._lost: BaseException | None = None
         self.failed: dict[BatchDescriptor, BaseException] = {}
-        """The batches that failed to be captured, with the errors, if the others were kept."""
+        """The batches whose capture failed, with the errors, if the other batches were kept."""
 
     # --- capturing ----------------------------------------------------------------------------------------
 
@@ -144,14 +145,14 @@ class GraphManager:
         on_failure: Literal["rollback", "keep"] = "rollback",
         memory_budget: int | None = None,
     ) -> Mapping[BatchDescriptor, StatePair]:
-        """Capture a graph for each descriptor, the largest first, and return their states.
+        """Capture a graph for each descriptor, the largest first; return the states by descriptor.
 
-        `states` are those of another manager: `create_forward` then gets a third argument, the other's state
-        of the same descriptor and phase. `inputs(descriptor)` names the tensors that `replay` fills; a check
-        fills them with `prepare(descriptor, seed)` if given. If a batch fails, or would take the manager's
-        graphs over `memory_budget` bytes, `on_failure="rollback"` discards the graphs of this call and
-        raises, and `"keep"` notes the batch in `failed` and continues. The manager keeps no warm-up state: it
-        lives as long as you keep its pair.
+        `states` are another manager's states: `create_forward` then gets a third argument, the other state
+        for the same descriptor and phase. `inputs(descriptor)` returns the tensors that `replay` fills, by
+        name; a check fills them by `prepare(descriptor, seed)` if given. If a batch fails, or would make the
+        manager's graphs exceed `memory_budget` bytes, `on_failure="rollback"` discards the graphs of this
+        call and raises an error; `"keep"` records the batch in `failed` and continues. The manager does not
+        keep the warm-up's state: it lives as long as you keep the pair that contains it.
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).items()]
@@ -161,7 +162,7 @@ class GraphManager:
         tell = teller(progress)
         with self._busy("capturing"), no_collection(), ExitStack() as stack:
             if self._check != "off":
-                # Imported only here, to keep the checking code out of processes that only serve.
+                # Imported here, so that processes that only serve do not load the checking code.
                 checking = importlib.import_module("coldfork.graphs.checking")
                 checker = checking.Checker(
                     make, wanted, self._engine, self._persistent, fed, self._allow, self._manner, prepare
@@ -189,7 +190,7 @@ class GraphManager:
     ) -> int:
         """Return how many bytes of memory the graphs of these batches would take.
 
-        For this, up to three of each mode are captured in a separate pool and discarded.
+        For this, up to three batches of each mode are captured in a separate pool and discarded.
         """
         make = making(create_forward, states)
 
@@ -249,10 +250,10 @@ class GraphManager:
                 raise GraphError(f"{descriptor} runs eagerly; there is nothing to capture")
             if descriptor in self._captured:
                 raise GraphError(f"{descriptor} is captured already; release() it first")
-        # The largest batches come first, since smaller ones can reuse their memory.
+        # The largest batches come first, because smaller ones can reuse their memory.
         return sorted(wanted, key=lambda one: (one.mode is Mode.FULL, -one.tokens, -one.size[1]))
 
-    # --- using them ---------------------------------------------------------------------------------------
+    # --- using the graphs ---------------------------------------------------------------------------------
 
     @property
     def descriptors(self) -> tuple[BatchDescriptor, ...]:
@@ -280,8 +281,8 @@ class GraphManager:
     def replay(self, descriptor: BatchDescriptor, /, *, state: Any = _AS_CAPTURED, **inputs: Any) -> Any:
         """Copy the inputs into the batch's buffers, replay its graph, and return its static outputs.
 
-        The next replay overwrites the outputs. For a batch in pieces, `state` is what `current_state()`
-        returns to the code between the pieces in this step.
+        The next replay overwrites the outputs. If the batch is captured in pieces, `current_state()` returns
+        `state` to the code between the pieces in this step.
         """
         batch = self._batch(descriptor)
         if not self._lock.acquire(blocking=False):

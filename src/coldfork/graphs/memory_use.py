@@ -17,7 +17,7 @@ Measured = Callable[[list[BatchDescriptor]], Mapping[BatchDescriptor, int]]
 
 
 def require_within(budget: int | None, used: Mapping[BatchDescriptor, int], last: BatchDescriptor) -> None:
-    """Raise if the captured graphs take more memory than the budget."""
+    """Raise an error if the captured graphs take more memory than the budget."""
     total = sum(used.values())
     if budget is not None and total > budget:
         raise MemoryBudgetError(
@@ -27,9 +27,10 @@ def require_within(budget: int | None, used: Mapping[BatchDescriptor, int], last
 
 
 def estimated(wanted: Sequence[BatchDescriptor], measured: Measured) -> int:
-    """Return an estimate for all batches, from captures of each mode's two largest and its smallest.
+    """Return an estimate for all batches, from captures of the two largest and the smallest of each mode.
 
-    The first one pays for the pool; each further one is assumed to add the mean of the second and the last.
+    The first one includes the cost of the pool; each further one is assumed to add the mean of the second and
+    the last.
     """
     by_mode: dict[object, list[BatchDescriptor]] = {}
     for one in wanted:

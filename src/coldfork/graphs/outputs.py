@@ -19,7 +19,7 @@ class Generation:
         self.number: int = 0
 
     def guard(self, outputs: Any, batch: str) -> Any:
-        """Return the outputs of a replay as tensors that can be read until the next replay."""
+        """Return a replay's outputs as tensors that can be read until the next replay."""
         self.number += 1
         made = self, self.number, batch
         return pytree.tree_map_only(torch.Tensor, lambda one: _guarded(one, made), outputs)

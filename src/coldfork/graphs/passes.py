@@ -1,4 +1,4 @@
-"""The input tensors of a captured graph, and the state of the running forward pass."""
+"""The input tensors of a captured graph, and the state of the forward pass that is running."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StaticInputs:
         }
 
     def fill(self, given: Mapping[str, Any]) -> None:
-        """Copy the given tensors into the buffers; raise before copying any if one of them does not fit."""
+        """Copy the given tensors into the buffers; if one does not fit, raise an error before copying any."""
         buffers = self._buffers
         for name, tensor in given.items():
             known = buffers.get(name)
@@ -72,8 +72,8 @@ _STATE: ContextVar[tuple[Any] | None] = ContextVar("coldfork_step_state", defaul
 def current_state() -> Any:
     """Return the state of the running forward pass.
 
-    In a warm-up or a capture it is the one that `create_forward` made. In a replay in pieces it is the one
-    passed to `replay(..., state=)`, so the code between the pieces sees this step's metadata.
+    In a warm-up or capture this is the state that `create_forward` made. In a replay in pieces it is the
+    state passed to `replay(..., state=)`, so the code between the pieces sees the metadata of this step.
     """
     running = _STATE.get()
     if running is None:
@@ -83,7 +83,7 @@ def current_state() -> Any:
 
 @contextmanager
 def running_with(state: Any) -> Iterator[None]:
-    """Make a state the result of `current_state` within the block."""
+    """Within the block, let `current_state` return this state."""
     token = _STATE.set((state,))
     try:
         yield

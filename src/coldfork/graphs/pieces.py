@@ -1,4 +1,4 @@
-"""Piecewise capture: parts of a forward pass in separate graphs, with eager work between them."""
+"""Piecewise capture: parts of a forward pass in separate graphs, with eager code between them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ Capture = Callable[[Any], AbstractContextManager[Graph]]
 CURRENT: ContextVar[CapturingPass | ReplayingPass | Segments | None] = ContextVar(
     "coldfork_piecewise_pass", default=None
 )
-"""The piecewise pass that is being captured or replayed here, if any."""
+"""The piecewise pass that is being captured or replayed here, if there is one."""
 
 
 class Piece:
-    """A function with its own graph if its batch is captured in pieces; otherwise it simply runs."""
+    """A function that has its own graph if its batch is captured in pieces; otherwise it simply runs."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function, capture it or replay its graph, depending on the running forward pass."""
+        """Run the function, capture it, or replay its graph, depending on the forward pass that is
+        running.
+        """
         running = CURRENT.get()
         return self.function(*args, **kwargs) if running is None else running.run(self, args, kwargs)
 
 
 def piece(function: Callable[..., Any]) -> Piece:
-    """Mark a function, a part of a forward pass, that can be captured in its own graph."""
+    """Mark a function, which is part of a forward pass, to be captured in its own graph."""
     return Piece(function)
 
 
@@ -54,14 +56,14 @@ class EagerPart:
         return self if instance is None else EagerPart(MethodType(self.function, instance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function; during the capture of a piece, it runs between two graphs."""
+        """Run the function; if a piece is being captured, it runs between two graphs."""
         running = CURRENT.get()
         if isinstance(running, Segments):
             return running.run_outside(self, args, kwargs)
         return self.function(*args, **kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function without capture or replay; pieces that it calls run as plain functions."""
+        """Run the function without capture or replay; pieces that it calls run as ordinary functions."""
         token = CURRENT.set(None)
         try:
             return self.function(*args, **kwargs)
@@ -70,9 +72,9 @@ class EagerPart:
 
 
 def eager(function: Callable[..., Any]) -> EagerPart:
-    """Mark a function that runs eagerly, between the graphs of the code before and after it in a piece.
+    """Mark a function that, inside a piece, runs eagerly between the graphs of the code before and after it.
 
-    Each replay calls it with the tensors and values of the capture; data of the current step comes from
+    Each replay calls it with the tensors and values from the capture; it gets data of the current step from
     `current_state()`. In a full graph it is captured like any other code.
     """
     return EagerPart(function)
@@ -119,7 +121,7 @@ class Segments:
         self._engine = engine
         self._capture = capture
         self.pool: Any = pool
-        """That of the first graph, if none was given."""
+        """The given pool or, if none was given, that of the first graph."""
         self._seen = seen
         self.steps: list[Graph | EagerCall] = []
         self._crossing: list[Any] = []
@@ -131,7 +133,7 @@ class Segments:
         return [step for step in self.steps if not isinstance(step, EagerCall)]
 
     def run_captured(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Capture a call, and run it at once, so that later code has real values."""
+        """Capture a call and run it at once, so that later code gets real values."""
         token = CURRENT.set(self)
         try:
             with self._under_way:
@@ -143,15 +145,15 @@ class Segments:
         return output
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a piece that another piece calls, as a part of the calling piece."""
+        """Run a piece that another piece calls, as part of the calling piece."""
         return piece.function(*args, **kwargs)
 
     def run_outside(self, part: EagerPart, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """End the current graph, run an eager part, and begin the next graph."""
+        """End the current graph, run an eager part, and start the next graph."""
         self._under_way.close()
         self._end()
         output = part.run(args, kwargs)
-        # The graphs own these tensors' memory; a reference would prevent its reuse by other graphs.
+        # The graphs own these tensors' memory; a reference here would keep other graphs from reusing it.
         args, kwargs = pytree.tree_map_only(torch.Tensor, self._lent, (args, kwargs))
         self.steps.append(EagerCall(part, args, kwargs, output))
         self._begin()
@@ -192,7 +194,7 @@ class CapturedPiece:
 
     @property
     def graphs(self) -> list[Graph]:
-        """The piece's graphs: one more than the eager parts that it calls."""
+        """The graphs of the piece, one more than the eager parts that it calls."""
         return self._segments.graphs
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -229,7 +231,9 @@ class CapturedPiece:
 
 
 class CapturingPass:
-    """A forward pass that captures each piece when called, and runs it so that later code has real values."""
+    """A forward pass that captures each piece when it is called, and runs it so that later code gets real
+    values.
+    """
 
     def __init__(
         self, engine: Engine, pool: Any, seen: Callable[[Graph], None], capture: Capture | None = None
@@ -237,7 +241,7 @@ class CapturingPass:
         self._engine = engine
         self._capture = engine.capture if capture is None else capture
         self.pool: Any = pool
-        """That of the first piece, if none was given."""
+        """The given pool or, if none was given, that of the first piece."""
         self._seen = seen
         self.pieces: list[CapturedPiece] = []
 

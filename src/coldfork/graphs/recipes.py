@@ -1,4 +1,4 @@
-"""The recipe of each captured batch, to capture it again after its inputs have moved in memory."""
+"""The recipe for each captured batch, to capture it again if its inputs have moved in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldfork.graphs.passes import StaticInputs
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Returns the input tensors of a batch's graph, by name."""
 Moved = Literal["ignore", "error", "record"]
-"""The choices for a replay whose input tensors have moved in memory."""
+"""What a replay does if its input tensors have moved in memory."""
 
 
 class Recipes:
@@ -27,16 +27,16 @@ class Recipes:
         self._known: dict[BatchDescriptor, tuple[Make, Inputs]] = {}
 
     def keep(self, descriptor: BatchDescriptor, make: Make, inputs: Inputs | None) -> None:
-        """Keep the recipe of a captured batch."""
+        """Store the recipe for a captured batch."""
         if self.matter and inputs is not None:
             self._known[descriptor] = make, inputs
 
     def forget(self, descriptor: BatchDescriptor) -> None:
-        """Drop the recipe of a batch."""
+        """Delete the recipe for a batch."""
         self._known.pop(descriptor, None)
 
     def anew(self, batch: CapturedBatch) -> tuple[Make, StaticInputs] | None:
-        """Return the recipe to capture a batch again, or None if the batch's inputs have not moved."""
+        """Return the recipe for capturing a batch again; None if the batch's inputs have not moved."""
         descriptor = batch.descriptor
         if descriptor not in self._known:
             return None

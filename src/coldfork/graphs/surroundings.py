@@ -1,4 +1,4 @@
-"""The surroundings of a capture: paused garbage collection, a progress bar, and hooks to inspect it."""
+"""What surrounds a capture: paused garbage collection, a progress bar, and hooks for inspection."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 _WIDTH = 20
 
 Progress = Callable[[int, int, "BatchDescriptor | None"], None]
-"""Called with the number done, the total, and the next batch (None at the end)."""
+"""Called with the number of batches done, the total, and the next batch (None at the end)."""
 
 
 def teller(progress: Progress | bool) -> Progress:
-    """Return a function that reports progress: the caller's own, a bar on a terminal, or a silent one."""
+    """Return a function that reports progress: the caller's own, one for a bar on a terminal, or a silent
+    one.
+    """
     if callable(progress):
         return progress
     return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
@@ -37,7 +39,7 @@ def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Collect garbage now and not again within the block, since freeing device memory breaks a capture."""
+    """Collect garbage now but not within the block, because freeing device memory breaks a capture."""
     gc.collect()
     was_on = gc.isenabled()
     gc.disable()

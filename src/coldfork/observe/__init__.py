@@ -1,5 +1,6 @@
-"""Observe accelerators inside a running program, with the standard library only, and raise no errors in it.
+"""Observe accelerators inside a running program, using only the standard library, without raising errors in
+it.
 
-Nothing is imported here: a script's supervisor needs a small part of this folder, and starts for every
-script.
+Nothing is imported here, because a supervisor starts for every script and needs only a small part of this
+folder.
 """

@@ -1,4 +1,6 @@
-"""Attribute a wake to the import in progress on the waking thread, or call it `unknown`; never guess."""
+"""Attribute a wake to the import in progress on the waking thread; if that is unknown, say so and never
+guess.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
     Change = tuple[Awake, Mark | None]
 
     class Sensor(Protocol):
-        """A cheap way to see what is awake in this process, such as `observe.states.Poller`."""
+        """A cheap way to read which accelerators are awake in this process, such as
+        `observe.states.Poller`.
+        """
 
         def awake(self) -> Awake: ...
 
     class Culprit(Protocol):
-        """A thread's position just before a wake was noticed, which `observe.calls` provides."""
+        """Where a thread was just before a wake was noticed; `observe.calls` provides it."""
 
         frame: FrameType
         line: int
@@ -41,7 +45,7 @@ _MOST_STARTED = 8
 
 
 class Attribution:
-    """An observer that polls the sensor, and turns changes since the last poll into wake events."""
+    """Polls the sensor, and turns changes since the last poll into wake events."""
 
     def __init__(
         self, sensor: Sensor, emit: Callable[[Event], None], base: str | None = None, *, outside: bool = True
@@ -49,14 +53,14 @@ class Attribution:
         self.stacks: dict[int, list[Load]] = {}
         """The imports in progress on each thread, outermost first."""
         self.wrappers: set[CodeType] = set()
-        """The code objects through which imports pass, which identify them on a stack."""
+        """The code objects through which imports pass, by which they are recognised on a stack."""
         self.windows: Windows = Windows()
         self.polls: int = 0
         self.culprit: Callable[[], Culprit | None] = lambda: None
         self.others_wait: Callable[[], bool] = bool
         """Whether every other Python thread is known to be waiting."""
         self.witness: Callable[[str], Witness | None] = lambda accelerator: None
-        """The device's own account of the moment it was woken."""
+        """Returns the device's own account of the moment when it was woken."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -65,11 +69,11 @@ class Attribution:
         self._claims: dict[tuple[str, str | None], object] = {}
         self._known: Awake = ()
         self._started: list[str] = []
-        """The latest threads, by name: one that has ended meanwhile is a suspect too."""
+        """The latest threads, by name; a thread that has ended meanwhile is a suspect too."""
         self.start()
 
     def start(self) -> None:
-        """Begin to watch; devices that are awake now were woken earlier, and are not reported."""
+        """Begin to watch; devices that are awake now woke earlier, and are not reported."""
         mark = self.windows.now()
         self._known = self._awake()
         self._claims = dict.fromkeys(self._known, object())
@@ -82,13 +86,15 @@ class Attribution:
         mark = windows.now()
         awake = self._awake()
         if awake == self._known:
-            # The same as `windows.keep`, but without the cost of a call at each import.
+            # The same as `windows.keep`, without the cost of a call at each import.
             windows.marks[get_ident()] = mark
         else:
             self.report((awake, mark), self.culprit())
 
     def change(self) -> Change | None:
-        """Return the change since the last poll, or None; `report` is the other half of `poll`."""
+        """Return the change since the last poll, or None; this is the first half of `poll`, and `report` the
+        second.
+        """
         mark = self.windows.now()
         awake = self._awake()
         if awake != self._known:
@@ -104,19 +110,19 @@ class Attribution:
         token = object()
         fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
         if fresh:
-            # In this order, because the kernel's answer takes time in which other threads can make steps.
+            # In this order, because asking the kernel takes time in which other threads can make steps.
             alone = self.others_wait() or self.windows.alone()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.keep(mark)
 
     def thread_starts(self, work: object) -> None:
-        """Note that a thread is about to start with this work, since it may end before the next poll."""
+        """Record that a thread is about to start with this work, because it may end before the next poll."""
         self.windows.starts += 1
         self._started = [*self._started, _thread_doing(work)][-_MOST_STARTED:]
 
     def forked(self) -> None:
-        """In a forked child, keep only this thread's imports, and begin to watch the devices anew."""
+        """In a forked child, keep only this thread's imports, and begin to watch the devices again."""
         me = get_ident()
         self.stacks = {me: self.stacks[me]} if me in self.stacks else {}
         self._home = me
@@ -150,8 +156,9 @@ class Attribution:
         return waker
 
     def _testimony(self, witness: Witness) -> Event:
-        """Return the device's own account: it beats all inference, except that we know this thread's imports
-        better."""
+        """Return the device's own account, which overrides inferences; only this thread's imports are known
+        better.
+        """
         ident = witness.ident
         name = f"thread {witness.native}" if ident is None else thread_name(ident)
         waker = witness.waker(name)
@@ -160,7 +167,7 @@ class Attribution:
         return waker
 
     def _outside(self, me: int) -> str | None:
-        """Return the program's main module if this is the main thread; for code outside of imports."""
+        """Return the program's main module if this is the main thread; used for code outside of imports."""
         return self._base if me == self._home else None
 
     def _nobody_sure(self) -> Event:
@@ -168,7 +175,9 @@ class Attribution:
         return _waker_in("unknown: " + " or ".join(names), None, None, [])
 
     def _suspects(self) -> list[Event]:
-        """Return the modules in progress on all threads, for a further run to find the exact one."""
+        """Return the modules that are loading on all threads, so that a further run can find the
+        exact one.
+        """
         return [
             {"module": loads[-1].name, "path": loads[-1].path, "thread": thread_name(ident)}
             for ident, loads in list(self.stacks.items())
@@ -206,13 +215,13 @@ def thread_name(ident: int) -> str:
 
 
 def _waker_in(thread: str, module: str | None, path: str | None, imports: list[Event]) -> Event:
-    """Return a waker whose line is still unknown."""
+    """Return a waker whose line is not known yet."""
     known = {"module": module, "path": path, "line": None, "function": None, "call": None, "thread": thread}
     return {**known, "import_chain": imports, "stack": []}
 
 
 def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
-    """Add to a waker the line of its import-time site, and the stack from that line to the call."""
+    """Add the line of the import-time site to a waker, and the stack from that line to the call."""
     stack = view.stack(depth)
     site = view.site(depth)
     if site is not None:

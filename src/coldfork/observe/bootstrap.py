@@ -1,8 +1,7 @@
 """Start a watched interpreter, and begin the watch in it.
 
-A watched program is started by Python itself, with the command it would have had anyway. Two variables in its
-environment start the watch: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON
-object:
+Python itself starts a watched program, with the usual command. Two variables in its environment start the
+watch: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON object:
 
     mode       "run" (records a program), "child" (records a process started by one), "probe", or "script"
                (an isolated script and every Python that it starts; nothing is recorded)
@@ -51,7 +50,7 @@ PROBE = "from coldfork.observe.probing import probe; probe()"
 
 
 def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a Python process to be watched with these settings."""
+    """Return the environment in which a Python process is watched with these settings."""
     inherited = base.get("PYTHONPATH")
     handed_on = {**settings, "pythonpath": inherited}
     handed_on.setdefault("began", monotonic())
@@ -88,7 +87,7 @@ def begin(folder: str) -> None:
         from coldfork import virtual
 
         virtual.install(*virtual.parse(os.environ[VIRTUAL]))
-    # Only after this: a watch without the requested virtual device would give wrong results.
+    # Only now: a watch without the requested virtual device would give wrong results.
     session = WatchSession.current = WatchSession(settings)
     if settings.get("mode") in ("run", "child"):
         _record(session)
@@ -97,14 +96,14 @@ def begin(folder: str) -> None:
 
 
 def _is_main_interpreter() -> bool:
-    """Return False in a subinterpreter, which runs startup code in a process that is already watched.
+    """Return False in a subinterpreter: it runs startup code in a process that is already watched.
 
-    Anything it registered would be called when the process ends, which would then end with the wrong status.
+    Whatever a subinterpreter registers is called at the process's end, and would give it a wrong exit status.
     """
     import _signal
 
     try:
-        # Only the main interpreter allows this call; so early, no wake-up descriptor is set.
+        # Only the main interpreter allows this call; so early, no wake-up descriptor is set yet.
         former = _signal.set_wakeup_fd(-1)
     except ValueError:
         return False
@@ -114,7 +113,7 @@ def _is_main_interpreter() -> bool:
 
 
 def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with which `watch` uses the sensor in the settings; none for coldfork's own."""
+    """Return the arguments by which `watch` uses the sensor in the settings; none for coldfork's own."""
     named = settings.get("sensor")
     if not named:
         return {}
@@ -144,9 +143,9 @@ def _hide(settings: dict[str, Any]) -> None:
 
 
 def _hand_on(settings: dict[str, Any]) -> None:
-    """Set the environment so that processes started by this one are watched too, and know their parent."""
+    """Set the environment so that processes started by this one are watched too and know their parent."""
     mode = "child" if settings.get("mode") == "run" else settings.get("mode")
-    # Not for an isolated script, whose environment must stay as it is.
+    # Not for an isolated script, because its environment must not change.
     if mode == "child":
         handed_on = {**settings, "mode": mode, "by": os.getpid()}
         os.environ[VARIABLE] = encode(handed_on).decode("ascii").strip()
@@ -228,5 +227,5 @@ def _without_us(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _how(started_as: list[str]) -> str:
-    """Return how a child was started, according to its command line."""
+    """Return how a child was started, judging by its command line."""
     return "spawn" if any("multiprocessing" in word for word in started_as[1:]) else "subprocess"

@@ -1,9 +1,9 @@
 """Find the exact call that woke a device, while one module is being loaded.
 
-Polling at every call is too expensive for a whole program, so this is for a second look in a fresh process:
-only while a module that the first look found is in progress, and suspended while that module imports others.
-From Python 3.12 on `sys.monitoring` names calls into C, `ctypes` included; before, tracing names the line and
-`sys.setprofile` what it can.
+Polling at every call is too expensive for a whole program. So this is done in a second run, in a fresh
+process, and only while a module that the first run found is being loaded, but not while that module imports
+others. From Python 3.12 on, `sys.monitoring` reports calls into C, including those by `ctypes`. In older
+Pythons, tracing finds the line, and `sys.setprofile` some of the calls.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 
 EVERY = "*"
-"""Stands for every module: expensive, and for an import that ends before it can be asked."""
+"""Stands for every module; expensive, but works for an import that ends the process before it can be
+examined.
+"""
 
-#: C functions in which a thread only waits, so that it wakes nothing.
+# C functions in which a thread merely waits, so that it wakes nothing.
 WAITING = frozenset({
     "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
     "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",
@@ -37,13 +39,15 @@ WAITING = frozenset({
 
 
 class Spot:
-    """A thread's last known position: a frame, its line at that time, and the call about to be made."""
+    """Where a thread was last seen: a frame, its line at that time, and the call that it was about
+    to make.
+    """
 
     __slots__ = ("_callee", "ended", "frame", "line", "number")
 
     def __init__(self, frame: FrameType, callee: object, number: int, *, ended: bool = False) -> None:
         self.number: int = number
-        """Counts the steps of all threads."""
+        """The number of the step, counted over all threads."""
         self.ended: bool = ended
         self.frame: FrameType = frame
         self.line: int | Any = frame.f_lineno or 0
@@ -60,7 +64,7 @@ class Spot:
         LATE.load("coldfork.observe.stacks.call_source")
         from coldfork.observe.stacks.call_source import called_in
 
-        # `sys.monitoring` announces every call, so without an announced call the line itself woke the device.
+        # `sys.monitoring` announces every call; so if none was announced, the line itself woke the device.
         return called_in(self.frame, self.line, announced=hasattr(sys, "monitoring"))
 
 
@@ -79,7 +83,7 @@ class Calls:
         self._wanted = frozenset(wanted)
         self._base = base
         self._inside: set[int] = set()
-        """The threads on which a wanted module is the innermost one in progress."""
+        """The threads on which a wanted module is the innermost one being loaded."""
         self._last: dict[int, Spot] = {}
         self._steps = count()
         self._tracing: _Monitoring | _Tracing = (
@@ -87,7 +91,7 @@ class Calls:
         )
 
     def begin(self) -> None:
-        """Begin to watch, at once if the code outside of imports is wanted."""
+        """Begin to watch; begin at once if the code outside of imports is wanted."""
         self._attribution.culprit = self._culprit
         self._attribution.others_wait = self._others_wait
         self.switch(None)
@@ -99,7 +103,7 @@ class Calls:
         self._tracing.release()
 
     def switch(self, load: Load | None) -> None:
-        """Note that another module is in progress on this thread; `None` means code outside of imports."""
+        """Handle the loading of another module on this thread; `None` stands for code outside of imports."""
         me = get_ident()
         name = self._base if load is None else load.name
         if name in self._wanted or (load is not None and EVERY in self._wanted):
@@ -108,7 +112,7 @@ class Calls:
                 self._trouble("calls", RuntimeError("another tracer is in place, so no call can be seen"))
         elif me in self._inside:
             self._inside.discard(me)
-            # Other threads are no longer observed, so their positions become invalid.
+            # Other threads are no longer watched, so their last positions become invalid.
             self._last.clear()
             self._tracing.pause(not self._inside)
 
@@ -128,7 +132,9 @@ class Calls:
         return all(spot is not None and spot.number < mine.number and spot.waits() for spot in others)
 
     def _step(self, frame: FrameType | None, callee: object = None, *, ended: bool = False) -> None:
-        """Note that a thread reached another call or line, and attribute changes to its last position."""
+        """Record that a thread has reached another call or line, and attribute changes to its last
+        position.
+        """
         try:
             self._advance(frame, callee, ended)
         except Exception as error:
@@ -142,7 +148,7 @@ class Calls:
         change = attribution.change()
         if change is not None:
             if ended and frame is not None:
-                # The waking call has just returned, so it is known and need not be inferred.
+                # The waking call has just returned, so it need not be inferred.
                 self._last[me] = Spot(frame, callee, -1 if last is None else last.number, ended=True)
             attribution.report(change, self._culprit())
         if frame is None:

@@ -1,4 +1,4 @@
-"""Report forks, and starts of other programs and threads, with the states at that moment."""
+"""Report forks, and starts of other programs and threads, each with the states at that moment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VISIBILITY = frozenset({
 
 
 class Forks:
-    """A listener to forks and audit events, which cannot be removed, but can fall silent."""
+    """Listens to forks and audit events; it cannot be removed, but can be silenced."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class Forks:
         self.beginning: Beginning = Beginning(self._actions)
         self._count = 0
         self._under_way: dict[int, tuple[Event, int | None]] = {}
-        """The fork in progress on each thread, with its youngest child before it."""
+        """For each thread, the fork in progress and the youngest child before it."""
         self._starts = Starts(self._spawn_event, self._tell, self._guarded, variable)
         self._waits = Waits(self._tell, lambda: self._starts.children, self._guarded)
 
     def listen(self, *, ends: bool = False) -> None:
-        """Begin to listen; with `ends` also to the ends of children."""
+        """Begin to listen; with `ends`, also to the ends of children."""
         self._actions.update(
             {
                 "_thread.start_new_thread": lambda given: self._thread_started(given[0]),
@@ -103,7 +103,7 @@ class Forks:
         self._in_child = lambda fork: None
 
     def loaded(self, module: str) -> None:
-        """Note that a module was loaded, and wrap the module that starts processes."""
+        """Handle the loading of a module, and wrap the module that starts processes."""
         if module == FORK_EXEC:
             self._guarded(self._starts.wrap_fork_exec)
 
@@ -111,7 +111,7 @@ class Forks:
         if event["event"] == "exit" and event["pid"] in self._starts.own:
             self._starts.own.discard(event["pid"])
             return
-        # `self._emit` is looked up at each event, since `fall_silent` replaces it.
+        # `self._emit` is looked up at each event, because `fall_silent` replaces it.
         self._emit(event)
 
     def _guarded(self, action: Callable[..., Any], *arguments: Any) -> Any:
@@ -136,14 +136,14 @@ class Forks:
         self._emit(event)
 
     def _handed_on(self, states: list[Event]) -> Event:
-        """Return the things that the child inherits, and its purpose; nothing if that is unknown."""
+        """Return what the child inherits and its purpose; nothing if that is unknown."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
         return self._guarded(self.children.before, states, frame) or {}
 
     def _forked(self) -> None:
-        """In the parent, report which process was forked, since the child may end before it can."""
+        """In the parent, report which process was forked, because the child may end before it can."""
         event, before = self._under_way.pop(get_ident(), (None, None))
         child = youngest_child()
         if event is not None and child is not None and child != before:
@@ -179,7 +179,9 @@ class Forks:
 
 
 def guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
-    """Notice new threads in Pythons before 3.12, which raise no audit event; return a function to stop it."""
+    """Notice new threads in Pythons before 3.12, which raise no audit event; return a function that undoes
+    this.
+    """
     import _thread
 
     original = _thread.start_new_thread
@@ -206,7 +208,7 @@ def _hook(
     actions: dict[str, Callable[[tuple[Any, ...]], None]], trouble: Callable[[str, BaseException], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        # Checked first, because Python raises dozens of events for each import, and hardly any of these.
+        # Checked first, because Python raises dozens of events for each import, and few are handled here.
         if event in actions:
             try:
                 actions[event](arguments)

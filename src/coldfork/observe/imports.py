@@ -1,13 +1,13 @@
-"""Watch modules being loaded: poll before and after each, and keep track of each thread's imports.
+"""Watch the loading of modules: poll before and after each, and keep track of each thread's imports.
 
-Every import passes through `importlib._bootstrap._load_unlocked`, and every Python module that is loaded by
-hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by wrappers
-that call the original. What is seen before a module is loaded was done by the module that requests it, the
-one on top of the stack.
+Every import passes through `importlib._bootstrap._load_unlocked`. Every Python module that is loaded by hand,
+late or again passes through `exec_module` of importlib's own loaders. Both are replaced by wrappers that call
+the original. A wake that is seen just before a module is loaded is due to the module that requests it, which
+is on top of the stack.
 
-A wrapper carries importlib's own file name and variables. CPython cuts importlib's frames out of tracebacks,
-and `warnings` skips them, by that name, and debuggers skip modules by theirs: with both, everything looks as
-without us. Code that the wrappers call is hidden from tracers of this thread.
+A wrapper has importlib's own file name and variables. By the file name, CPython removes importlib's frames
+from tracebacks and `warnings` skips them; by the module's name, debuggers skip them. So everything looks as
+it does without the watch. Code that the wrappers call is hidden from this thread's tracers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Attribution
 
 
-#: Typed as `Any`, since typeshed does not know all of their functions, which are replaced by name.
+# Typed as `Any`, because typeshed does not know all of their functions, which are replaced by name.
 bootstrap: Any = _frozen_importlib
 external: Any = _frozen_importlib_external
 
@@ -37,8 +37,8 @@ external: Any = _frozen_importlib_external
 class Imports:
     """The wrappers around functions of importlib.
 
-    `tell` is called for each load that ended, with the time; `switch` is called whenever the module in
-    progress on a thread changes, and `traces` says that it then traces the thread.
+    `tell` is called for each load that has ended, with the time. `switch` is called whenever a thread begins
+    to run another module; `traces` says that `switch` may then trace the thread.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Imports:
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
-        # If exact calls are wanted, the tracer is coldfork's own, and must not be mistaken for another one.
+        # If exact calls are wanted, the tracer is coldfork's own, and must not be taken for another one.
         self.traced: Callable[[], object] = _by_nobody_else if traces else gettrace
         self._load_unlocked = bootstrap._load_unlocked
         self._exec_module = external._LoaderBasics.exec_module
@@ -70,16 +70,17 @@ class Imports:
         external._LoaderBasics.exec_module = self._exec_wrapper
 
     def remove(self) -> None:
-        """Restore importlib's functions, unless another wrapper was put around ours meanwhile."""
+        """Restore importlib's functions, unless another wrapper has been put around ours meanwhile."""
         if bootstrap._load_unlocked is self._load_wrapper:
             bootstrap._load_unlocked = self._load_unlocked
         if external._LoaderBasics.exec_module is self._exec_wrapper:
             external._LoaderBasics.exec_module = self._exec_module
 
     def enter(self, spec: Any) -> Load | None:
-        """Note that a module is about to be loaded."""
+        """Record that a module is about to be loaded."""
         try:
-            # Repeats `_begin` inline, since calls cost time here: their code has left the CPU's cache.
+            # Repeats `_begin` inline, because calls are slow here: their code is no longer in the CPU's
+            # cache.
             self._attribution.poll()
             me = get_ident()
             stacks = self._attribution.stacks
@@ -98,7 +99,7 @@ class Imports:
             return None
 
     def enter_body(self, module: Any) -> Load | None:
-        """Note that a module's body is about to run, unless its load has just been noted."""
+        """Record that a module's body is about to run, unless its load has just been recorded."""
         try:
             names = object.__getattribute__(module, "__dict__")
             spec = names.get("__spec__")
@@ -113,7 +114,7 @@ class Imports:
             return None
 
     def leave(self, load: Load) -> None:
-        """Note that a load ended, with or without an error."""
+        """Record that a load has ended, with or without an error."""
         try:
             self._attribution.poll()
             me = get_ident()
@@ -192,11 +193,11 @@ def _exec_wrapper(imports: Imports, original: Any) -> Any:
 
 
 def _by_nobody_else() -> None:
-    """Stand in for `sys.gettrace`, and report no tracer."""
+    """Take the place of `sys.gettrace`, and report that there is no tracer."""
 
 
 def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
-    """Return a wrapper of a function that hides its run from this thread's tracer, such as a debugger."""
+    """Return a wrapper that hides a function's run from this thread's tracers, such as a debugger."""
     trace_of_now, trace_with = gettrace, settrace
 
     def unseen(argument: Any) -> Any:
@@ -212,7 +213,7 @@ def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
 
 def _disguised_as(original: Any, function: Any, home: Any) -> Any:
     """Return a wrapper that looks like the original: its globals, file, line, names and docstring."""
-    # The wrapper can have importlib's globals, since everything that it needs is in its closure.
+    # The wrapper can have importlib's globals, because everything that it needs is in its closure.
     wrapper: Any = type(function)(
         function.__code__, vars(home), function.__name__, None, function.__closure__
     )

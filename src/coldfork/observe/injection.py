@@ -1,7 +1,7 @@
-"""Learn from CUDA itself, on any thread, which stack calls `cuInit`; until then this costs nothing.
+"""Learn from CUDA itself, on any thread, which stack called `cuInit`; until that call, this costs nothing.
 
-The library is built by the process that starts the watched one, and armed in the latter. CUDA loads it by the
-variable CUDA_INJECTION64_PATH; another tool's library that the variable named is called as well.
+The process that starts the watched one builds the library, and the watched one arms it. CUDA loads it because
+of the variable CUDA_INJECTION64_PATH; if that named another tool's library, this is called as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIRST_SIGNAL = 5
 def build(environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the path of the library, after compiling it if necessary; None if it cannot be compiled.
 
-    For the process that starts others: it runs the C compiler.
+    This is for the process that starts others, because it runs the C compiler.
     """
     from pathlib import Path
 
@@ -57,7 +57,7 @@ class Injection:
         self._read = 0
 
     def arm(self) -> bool:
-        """Prepare the library for CUDA to load; return False and change nothing if that is impossible."""
+        """Prepare the library for CUDA to load; if that is impossible, change nothing and return False."""
         self._signal = _free_signal()
         if self._signal is None or not hasattr(os, "memfd_create"):
             return False
@@ -68,12 +68,12 @@ class Injection:
         if not self._library.coldfork_arm(self._signal, self._file, os.fsencode(self._next)):
             self.disarm()
             return False
-        # `putenv` sets the variable for C code such as CUDA, and leaves the program's `os.environ` alone.
+        # `putenv` sets the variable for C code such as CUDA, and leaves the program's `os.environ` as it is.
         os.putenv(VARIABLE, self._path)
         return True
 
     def forked(self) -> None:
-        """In a forked child, open a file of its own for the library to write to."""
+        """In a forked child, open another file for the library to write to."""
         if self._signal is None:
             return
         os.close(self._file)
@@ -94,7 +94,9 @@ class Injection:
         os.close(self._file)
 
     def seen(self, accelerator: str) -> Witness | None:
-        """Return the first caller of `cuInit` since the last call of `seen`; None if unseen, or not CUDA."""
+        """Return the first caller of `cuInit` since the last call of this; None if none was seen, or for
+        others than CUDA.
+        """
         if accelerator != "cuda" or self._signal is None:
             return None
         size = os.fstat(self._file).st_size

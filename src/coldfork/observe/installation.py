@@ -1,11 +1,11 @@
-"""The place of this installation of coldfork, and tests of whether code is installed or the program's own."""
+"""Where coldfork is installed, and tests of whether code is installed or the program's own."""
 
 from __future__ import annotations
 
 import os
 
 ROOT = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
-"""The folder that holds the package, in which a new interpreter finds the same one."""
+"""The folder that contains the package, where a new interpreter finds the same version."""
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 

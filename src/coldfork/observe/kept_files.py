@@ -12,7 +12,7 @@ from coldfork.model.folders import user_cache
 
 
 class KeptFile:
-    """One file of the cache, written whole or not at all; failures to read or write are ignored."""
+    """One file in the cache, written whole or not at all; failures to read or write it are ignored."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -57,5 +57,5 @@ class KeptFile:
 
 
 def digest(parts: tuple[Any, ...]) -> str:
-    """Return a short name for these values."""
+    """Return a short name, a digest, for these values."""
     return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

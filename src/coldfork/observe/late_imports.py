@@ -1,11 +1,12 @@
-"""Import modules of coldfork late in a watched program, and let no thread fork during such an import.
+"""Import coldfork's own modules late in a watched program, while no thread can fork.
 
-A thread that imports a module holds that module's lock. A child that another thread forks meanwhile has the
-lock but not the thread, and waits for ever when it imports the same module. For the program's own imports
-that is the program's affair; coldfork must not add to it. So every import that cannot be made at the start
-goes through `load`, forks wait for its end, and the search for held locks skips it.
+A thread that imports a module holds that module's lock. If another thread forks meanwhile, the child has the
+lock but not the thread, and waits for ever when it imports the same module. coldfork must not add such cases
+to the program's own. So every import that cannot be made at the start goes through `load`, forks wait until
+it has ended, and the search for held locks skips it.
 
-Nothing here is a lock itself, which a fork could freeze: threads are noted in sets, and waited for a while.
+No locks are used here, because a fork could leave them locked: threads are recorded in sets, and waited for a
+limited time.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATIENCE = 5.0
-"""How long a fork waits at most: an import of the forking thread may hold what ours waits for."""
+"""The longest time that a fork waits: the forking thread's own import may hold what coldfork's waits for."""
 _TURN = 0.001
 
 
 class LateImports:
-    """The threads that are importing something for coldfork, and the threads that are forking."""
+    """The threads that are importing for coldfork, and the threads that are forking."""
 
     def __init__(self) -> None:
         self._importing: set[int] = set()
@@ -51,7 +52,7 @@ class LateImports:
     def load(self, name: str) -> None:
         """Import a module, so that later `import` statements for it need no lock.
 
-        `ImportError` in a forked child where an import lock is held by a thread that is gone.
+        In a forked child, raise `ImportError` if a thread that does not exist there holds an import lock.
         """
         if _is_loaded(name):
             return
@@ -94,7 +95,7 @@ class LateImports:
 
 
 def without_late_imports(stack: list[FrameType]) -> list[FrameType]:
-    """Return a stack, innermost first, without coldfork's own late imports."""
+    """Return a stack, innermost frame first, without coldfork's own late imports."""
     ours = (place for place in range(len(stack) - 1, -1, -1) if stack[place].f_code is _LOAD)
     return stack[next(ours, -1) + 1 :]
 
@@ -105,7 +106,7 @@ def _is_loaded(name: str) -> bool:
 
 
 def _lock_is_lost() -> bool:
-    """Return whether an import lock belongs to a thread of the parent, which does not exist here."""
+    """Return whether an import lock belongs to a thread of the parent that does not exist here."""
     locks: dict[str, Callable[[], Any]] = getattr(_frozen_importlib, "_module_locks", {})
     owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
     return not owners <= {None, *sys._current_frames()}

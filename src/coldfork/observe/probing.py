@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event
     from coldfork.observe.watch import Watch
 
-#: Runtimes that are no devices: when awake they make a fork unsafe, but not an import warm.
+# Runtimes that are not devices: if awake they make a fork unsafe, but not an import warm.
 RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
 SETTLE_SECONDS = 0.25
-"""How long threads that an import started get to do their work."""
+"""How long threads that an import has started may take to do their work."""
 _SOON_SECONDS = 0.01
 
 
 class Probe:
-    """One watched import; each wake is written to the result at once."""
+    """One watched import; each wake is written to the result file at once."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
@@ -39,7 +39,7 @@ class Probe:
         self._over = False
 
     def sink(self, event: Event) -> None:
-        """Count the imports, and write all other events to the result."""
+        """Count the imports, and write all other events to the result file."""
         if self._over:
             return
         if event["event"] == "import":
@@ -72,7 +72,7 @@ class Probe:
             self._tell_values(self._settings["values"])
 
     def _tell_values(self, wanted: Event) -> None:
-        """Write the values of the public names; a wake caused by reading them is not the import's."""
+        """Write the values of the public names; wakes caused by reading them are not the import's."""
         from coldfork.observe.public_names import told
 
         self._over = True
@@ -95,13 +95,13 @@ class Probe:
         while monotonic() < until and len(sys._current_frames()) > 1:
             sleep(0.005)
             watching.poll()
-        watching.poll()  # once more, because the last thread may have acted between the last poll and its end
+        watching.poll()  # once more, because the last thread may have acted after the last poll
 
     def _tell_where_it_hangs(self, moment: float) -> None:
         import faulthandler
 
         place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        # The limit is a moment, since the interpreter's start has already used some of the time.
+        # The limit is a point in time, because the interpreter's start has already used some of it.
         left = max(moment - monotonic(), _SOON_SECONDS)
         faulthandler.dump_traceback_later(left, file=high(place), exit=False)
 
@@ -121,7 +121,7 @@ def probe() -> NoReturn:
         watching.bear_witness(settings["injection"])
 
     def _exit(status: int) -> NoReturn:
-        # A module that ends the process during its import must not hide the device that it woke.
+        # A module that ends the process during its import must not hide a device that it woke.
         watching.poll()
         leave(status)
 
@@ -132,7 +132,7 @@ def probe() -> NoReturn:
 
 
 def flush() -> None:
-    """Flush the output; errors are ignored, since a module may have replaced the streams."""
+    """Flush the output; ignore errors, because a module may have replaced the streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -145,7 +145,7 @@ def _go_on_in_a_child(settings: dict[str, Any]) -> None:
     from coldfork.observe.processes.endings import end_as
     from coldfork.observe.states import remember_for_children
 
-    # Otherwise the child could not tell a cold device from one that was awake here.
+    # Otherwise the child could not distinguish a cold device from one that was awake here.
     senses(settings).get("remember", remember_for_children)()
     child = os.fork()
     if not child:
@@ -155,7 +155,7 @@ def _go_on_in_a_child(settings: dict[str, Any]) -> None:
 
 
 def describe(error: BaseException) -> Event:
-    """Return an exception in the result's form, without coldfork's and importlib's frames."""
+    """Return an exception in the form of the result, without coldfork's and importlib's frames."""
     import traceback
 
     written = traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""Describe the public names and values of a module, to compare copies of the module."""
+"""Describe a module's public names and their values, so that copies of the module can be compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    #: A value in words, and whether these describe it fully; for many objects they give only the type.
+    # A value in words, and whether they describe it completely; of many objects they give only the type.
     Told = tuple[str, bool]
 
 _PLAIN = frozenset({"bool", "bytes", "complex", "ellipsis", "float", "int", "NoneType", "range", "str"})
@@ -22,7 +22,7 @@ _MOST = 200
 def told(name: str, asked: Iterable[str], root: str) -> dict[str, Told]:
     """Return the described values of an imported module's public names, and of the names in `asked`.
 
-    `root` is the folder of the copy: paths below it are given without it.
+    `root` is the folder of the copy, which is removed from paths.
     """
     module = sys.modules[name]
     listed = getattr(module, "__all__", ())
@@ -68,7 +68,7 @@ def _described(value: object, module: str, depth: int) -> Told:
     if kind.__repr__ is object.__repr__:
         return f"an object of {of_type}", False
     text = repr(value)
-    # Removed, since addresses differ in every process.
+    # Removed, because addresses differ in every process.
     return (f"an object of {of_type}", False) if " at 0x" in text else (f"{of_type}: {text}", True)
 
 
@@ -97,7 +97,7 @@ def _each(values: Sequence[object], module: str, depth: int) -> list[Told]:
 
 
 def _of_class(value: type, module: str, depth: int) -> Told:
-    """Return the description of a class: its name, and for the module's own its public attributes."""
+    """Return the description of a class: its name and, if it is the module's own, its public attributes."""
     name = f"the class {value.__module__}.{value.__qualname__}"
     if value.__module__ != module or depth:
         return name, True

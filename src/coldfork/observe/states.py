@@ -1,7 +1,7 @@
-"""Ask for the state of every accelerator in this process without waking any.
+"""Read the state of every accelerator in this process without waking any.
 
-`examine()` says it in full, `Poller().awake()` says in microseconds which are awake, and
-`remember_for_children()` tells a child that is forked next what it was forked from.
+`examine()` returns the complete states, `Poller().awake()` returns within microseconds which are awake, and
+`remember_for_children()` passes the states on to a child that is forked next.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Poller", "examination", "examine", "native_threads", "readings", "remember_for_children"]
 
-# Shared by the whole process, since the parent's readings and the driver are the same for all callers.
+# Shared by the whole process, because the parent's readings and the driver are the same for all callers.
 _HERE = Examination()
 
 
 class Poller(ExaminationPoller):
-    """A poller of awake accelerators that is cheap enough to be called thousands of times."""
+    """Reads which accelerators are awake, cheaply enough to be called thousands of times."""
 
     def __init__(self) -> None:
         super().__init__(_HERE)
@@ -34,8 +34,8 @@ class Poller(ExaminationPoller):
 def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
     """Return the state of every accelerator in this process now.
 
-    `parent` are the states of the process that this one was forked from, where the caller knows them; by
-    default, what `remember_for_children` left.
+    `parent` are the states of the process that forked this one, if the caller knows them; by default, those
+    that `remember_for_children` recorded.
     """
     earlier = None if parent is None else {state.accelerator: state for state in parent}
     return tuple(map(state_of, _HERE.readings(earlier)))
@@ -44,16 +44,16 @@ def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
 def readings() -> tuple[Reading, ...]:
     """Return the states as readings, without importing anything, for code inside a watched program.
 
-    Importing `State` loads an extension module of the standard library, and in a forked child the dynamic
-    loader may be locked for good.
+    Importing `State` loads an extension module of the standard library, but in a forked child the dynamic
+    loader may be locked for ever.
     """
     return _HERE.readings()
 
 
 def remember_for_children() -> tuple[Reading, ...]:
-    """Note the state of this process for a child that this thread is about to fork, and return it.
+    """Record the state of this process for a child that this thread is about to fork, and return it.
 
-    Call it before each fork. A child for which it was not called says `unknown` where it cannot tell.
+    Call this before each fork. Without it, a child reports `unknown` for states that it cannot determine.
     """
     found = _HERE.readings()
     _HERE.lineage.remember(found)
@@ -61,10 +61,10 @@ def remember_for_children() -> tuple[Reading, ...]:
 
 
 def examination() -> Examination:
-    """Return the shared examination of this process, for `start`, which repeats it and keeps the results."""
+    """Return this process's shared examination, for `start`, which repeats it and keeps the results."""
     return _HERE
 
 
 def native_threads() -> tuple[NativeThread, ...] | None:
-    """Return the threads that libraries started, each with its library; None where they cannot be read."""
+    """Return the threads that libraries started, each with its library; None if they cannot be read."""
     return _HERE.process().threads

@@ -1,8 +1,8 @@
 """Find the line of an ordinary wake, by polling after each call that usually wakes a device.
 
-Between two imports nothing is checked, and a wake found at the next one has no line. Most wakes go through
-two functions inside PyTorch, so each call of these is followed by a look, until the device is awake.
-Functions that programs call themselves, and that `torch.compile` knows by identity, are left as they are.
+Between two imports nothing is checked, and a wake that is found at the next one has no line. Most wakes go
+through two functions inside PyTorch, so the states are read after each call of these, until the device is
+awake. Functions that programs themselves call, or that `torch.compile` knows by identity, are not wrapped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALLS = {
 
 
 class _Here:
-    """A thread's position when it called a waking function."""
+    """Where a thread was when it called a waking function."""
 
     def __init__(self, frame: FrameType, name: str) -> None:
         self.frame = frame
@@ -38,13 +38,13 @@ class _Here:
 
 
 class WakingCalls:
-    """The wrappers around waking functions; they remove themselves after a device has woken."""
+    """The wrappers around waking functions; they remove themselves once a device has woken."""
 
     def __init__(self, attribution: Attribution, trouble: Callable[[str, BaseException], None]) -> None:
         self._attribution = attribution
         self._trouble = trouble
         self._inside: set[int] = set()
-        """The threads that are in one of the calls: one that calls another is one wake."""
+        """The threads that are in one of these calls; nested calls count as one wake."""
         self._wrapped: list[tuple[dict[str, Any], str, Any, Any]] = []
 
     def install(self) -> None:
@@ -58,7 +58,7 @@ class WakingCalls:
         for home, name in CALLS.get(module, ()):
             if home not in sys.modules:
                 continue
-            # Read from the dictionary, since the module may customise attribute access.
+            # Read from the dictionary, because the module may customise attribute access.
             names = object.__getattribute__(sys.modules[home], "__dict__")
             original = names.get(name)
             if callable(original) and not any(wrapper is original for *_, wrapper in self._wrapped):

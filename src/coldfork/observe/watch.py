@@ -1,4 +1,4 @@
-"""Compose the watch of a process: attribution, imports, calls and forks, all reporting to one sink."""
+"""The watch of a process, composed of attribution, imports, calls and forks, which all report to one sink."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event, Sink
 
 MAIN = "__main__"
-"""The name for what the main thread runs outside of imports."""
+"""The name for the code that the main thread runs outside of imports."""
 
 _WANTED = WRAPPED.union(CALLS, (FORK_EXEC,))
-"""The modules in which something is wrapped once they are loaded."""
+"""The modules in which something is wrapped as soon as they are loaded."""
 _NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
-"""How many failures of the watch are reported; one that fails at every import would fill a recording."""
+"""The most failures of the watch that are reported; one at every import would fill a recording."""
 
 
 class Watch:
     """A watch of this process, which begins at once; `stop` ends it and restores everything.
 
-    Events go to `sink`, a callable that takes a dictionary. `stage2` names modules inside which the exact
-    call is wanted. `base` is what runs outside of imports, where that is known (a program started to be
-    watched: `"__main__"`). `follow` keeps watching in forked children. `imports` also tells every module
-    loaded, `ends` also how children end; `variable` is the one without which a Python that is started is not
-    watched; `born` is called in each forked child. The sensor, the states and what to remember before a fork
-    are the real ones by default.
+    `sink` is called with each event, a dictionary. `stage2` names modules in which the exact call is wanted.
+    `base` names the code outside of imports, if it is known (`"__main__"` in a program that was started to be
+    watched). With `follow`, forked children are watched too. With `imports`, every loaded module is reported,
+    and with `ends`, how children end. `variable` is the environment variable without which a started Python
+    is not watched. `born` is called in each forked child. By default, the real sensor and states are used,
+    and the real function to record states before a fork.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Watch:
             from coldfork.observe import states as real
 
             sensor = real.Poller() if sensor is None else sensor
-            # Its readings, and not `examine`, whose dataclasses a watched program may never have needed.
+            # The readings, and not `examine`, because a watched program may not have loaded dataclasses.
             noted: Callable[[], Iterable[object]] = real.remember_for_children
             states = noted if states is None else states
             remember = noted if remember is None else remember
@@ -85,13 +85,13 @@ class Watch:
         self._silent = False
         self._loads = EndedLoads()
         self._touched_in: int | None = None
-        """The forked child that has reported a touch although it is not watched."""
+        """The pid of a forked child that has reported a touch although it is not watched."""
         self._tells_ends = ends
         self._born = born
         self.attribution: Attribution = Attribution(sensor, self.emit, base, outside=outside)
         self._waking = WakingCalls(self.attribution, self.trouble)
         self.injection: Injection | None = None
-        """CUDA's own account of who initialised it, where `bear_witness` was called."""
+        """CUDA's own account of who initialised it, if `bear_witness` was called."""
         self._calls: Calls | None = None
         if stage2:
             from coldfork.observe.calls import Calls
@@ -121,7 +121,7 @@ class Watch:
             self._calls.begin()
 
     def bear_witness(self, library: str) -> None:
-        """Let CUDA itself report the code that initialises it, through the injection library."""
+        """Have CUDA itself report the code that initialises it, through the injection library."""
         try:
             from coldfork.observe.injection import Injection
 
@@ -133,7 +133,9 @@ class Watch:
             self.trouble("injection", error)
 
     def stop(self) -> None:
-        """End it: look once more, then restore everything; what cannot be removed falls silent."""
+        """End the watch: poll once more, then restore everything; parts that cannot be removed are
+        silenced.
+        """
         self.poll()
         self._silent = True
         if self._calls is not None:
@@ -145,15 +147,15 @@ class Watch:
             self.injection.disarm()
 
     def look_closely(self, wanted: bool) -> None:
-        """Begin or stop to look for exact calls outside of imports, if the watch looks for such calls.
+        """Start or stop looking for exact calls outside of imports, if the watch looks for exact calls.
 
-        For this thread, and until the next call.
+        This applies to the calling thread, until it calls this again.
         """
         if self._calls is not None:
             self._calls.switch(None if wanted else _NOT_WANTED)
 
     def poll(self) -> None:
-        """Check now whether something woke."""
+        """Check now whether something has woken."""
         try:
             self.attribution.poll()
         except Exception as error:
@@ -162,7 +164,7 @@ class Watch:
 
     @property
     def program_began(self) -> bool:
-        """Return whether Python has run anything of its main program."""
+        """Return whether Python has run any code of its main program."""
         return self._forks.beginning.begun
 
     def states(self) -> list[Event]:
@@ -179,8 +181,8 @@ class Watch:
             self._tell_imports()
         if self._silent:
             return
-        # An event with a duration carries the moment at which it began, and an end the number of the process
-        # that ended.
+        # An event with a duration has the moment when it began, and an event about an end has the number of
+        # the process that ended.
         event["t"] = round(event.get("t", monotonic()) - self._began, 6)
         here = os.getpid()
         if here != self._home and self._follow:
@@ -201,7 +203,9 @@ class Watch:
             self._silent = isinstance(error, RecursionError)
 
     def _touched(self, event: Event) -> None:
-        """Report once that a forked child uses a thing its parent held, even if children are not watched."""
+        """Report once that a forked child uses something that its parent held, even if children are not
+        watched.
+        """
         if self._follow:
             self.emit(event)
             return
@@ -216,7 +220,7 @@ class Watch:
             self._silent = True
 
     def _imported(self, load: Load, ended: float) -> None:
-        """Note that a load ended, and report it and earlier ones if it is time to."""
+        """Record that a load has ended; if it is time, report it and earlier ones."""
         if load.name in _WANTED:
             self._forks.loaded(load.name)
             self._forks.children.loaded(load.name)
@@ -235,7 +239,7 @@ class Watch:
             written(ended)
 
     def trouble(self, what: str, error: BaseException) -> None:
-        """Report that the watch itself failed somewhere; the program goes on."""
+        """Report that the watch itself failed somewhere; the program continues."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
             detail = redaction.text(f"{type(error).__name__}: {error}")[:300]
@@ -246,9 +250,9 @@ class Watch:
     ) -> None:
         """Report that this process begins, or that watching it begins.
 
-        `since` is when the watch of the whole program began, by the kernel's clock of starts: processes in
-        between are reported, too. `by` is the nearest watched process above, for one whose parent has ended
-        already.
+        `since` is when the watch of the whole program began, in the kernel's ticks: ancestors that started
+        after it are reported, too. `by` is the nearest watched ancestor, for a process whose parent has
+        already ended.
         """
         above = [
             {"pid": kin.pid, "start": kin.start, "command": redaction.command(command_line(kin.pid))}
@@ -259,7 +263,7 @@ class Watch:
         self.emit({**born, "states": self.states()})
 
     def _before_fork(self) -> list[Event]:
-        """Return the state of every runtime, for the recording, and note it for the child."""
+        """Return the state of every runtime for the recording, and record it for the child."""
         self.poll()
         if self._remember is not self._states:
             self._remember()
@@ -280,7 +284,7 @@ class Watch:
         self._begin_child(fork)
 
     def _begin_child(self, fork: Event | None) -> None:
-        """Report that this process was forked; without `fork`, compiled code has forked it unseen."""
+        """Report that this process was forked; without `fork`, by C code that Python did not see."""
         self._home = os.getpid()
         born: Event = {"event": "process", "ppid": os.getppid(), "start": start_of(), "how": "fork"}
         if fork is not None:
@@ -290,7 +294,7 @@ class Watch:
         self._born()
 
     def _thread_started(self, work: object) -> None:
-        # Poll first, so that the new thread is not suspected of earlier acts of this one.
+        # Poll first, so that the new thread is not suspected of what this thread did before.
         self.attribution.poll()
         self.attribution.thread_starts(work)
 

@@ -1,4 +1,4 @@
-"""Finds leaks from a warm-up into a graph: Python values by path, memory by its last writer."""
+"""Finds leaks from a warm-up into a graph: Python values are found by path, memory by its last writer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Inspector(Inspection):
     ) -> None:
         """Set up for these persistent tensors and inputs; with `recorded`, graphs record their own steps.
 
-        Recording them here as well would keep intermediate memory alive and make the graph larger.
+        If they were also recorded here, intermediate memory would stay alive and the graph become larger.
         """
         self._persistent = {key_of(tensor) for tensor in persistent}
         self._kept = tuple(persistent)
@@ -49,7 +49,7 @@ class Inspector(Inspection):
         self._places = Places()
         self._of_modules = set[int]()
         self.of_batches: set[int] = set[int]()
-        """Memory from before the check that was read, and that holds new values in each step."""
+        """Memory from before the check that was read, and that gets new values in each step."""
         self._warm: Snapshot | None = None
         self._begin("")
 
@@ -82,7 +82,7 @@ class Inspector(Inspection):
             for spot in spots(roots)
             if is_tensor(spot.value) and _is_kept_by_module(spot.holder, spot.key)
         }
-        # The modes miss reads by other threads, so every tensor that the function can reach counts as read.
+        # Modes do not see reads by other threads, so every tensor that the function can reach counts as read.
         for spot in spots(roots):
             if is_tensor(spot.value):
                 self._is_input(spot.value)
@@ -110,7 +110,7 @@ class Inspector(Inspection):
 
     def captured(self, graph: Any) -> None:
         """Inspect the reads and writes of a finished graph."""
-        # Copied, because the inspection's own operators are recorded too and do not belong to the graph.
+        # Copied, because the inspection's own operators are recorded too, but do not belong to the graph.
         steps = list(_steps_of(graph) if hasattr(graph, "records") else self._steps)
         made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
@@ -128,8 +128,7 @@ class Inspector(Inspection):
     def report(self, differs: bool | None = None) -> Report:
         """Return the findings for the most recently captured batch.
 
-        `differs` says whether a replay differs from a fresh run; if that is unknown, the evidence alone
-        decides.
+        `differs` says whether a replay differs from a fresh run; if it is None, only the evidence counts.
         """
         leaks = [] if differs is False else list(self._leaks)
         lazy: list[str] = []
@@ -143,7 +142,7 @@ class Inspector(Inspection):
         return Report(tuple(leaks), tuple(lazy))
 
     def batch_memory(self) -> frozenset[int]:
-        """Return inputs' memory from before the check that nothing but the graph has written since."""
+        """Return the memory of inputs from before the check that only the graph has written since."""
         return frozenset(
             key
             for key in self.of_batches
@@ -158,7 +157,7 @@ class Inspector(Inspection):
         return tuple(leak for leak in self._leaks if _UNWRITTEN in leak.message)
 
     def writer_of(self, graph_record: Any) -> tuple[str, Frame | None]:
-        """Return a description and the line of the writer of outside memory that a record reads."""
+        """Return a description and the line of what wrote the outside memory that a record reads."""
         for use in graph_record.read:
             if use.memory.kind is not Kind.OUTSIDE:
                 continue
@@ -217,7 +216,9 @@ class Inspector(Inspection):
         return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
 
     def _is_input(self, tensor: Any) -> bool:
-        """Return whether a tensor is an input: a declared one or, without any, no parameter or buffer."""
+        """Return whether a tensor is an input: a declared one or, if none is declared, no parameter or
+        buffer.
+        """
         storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent

@@ -23,7 +23,7 @@ class CheckedRun:
 
     @property
     def warms(self) -> bool:
-        """Whether the run is part of the warm-up, on which a graph must not depend."""
+        """Whether the run is part of the warm-up, on which graphs must not depend."""
         return self.kind.endswith("warm-up")
 
     def __str__(self) -> str:
@@ -31,13 +31,13 @@ class CheckedRun:
 
 
 BEFORE = 0
-"""The writer of memory from before anything was watched."""
+"""Stands for the writer of memory from before the watch."""
 NOTHING = 1
-"""The writer of memory that was allocated and never written."""
+"""Stands for the writer of memory that was allocated but never written."""
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _MOST_STRETCHES = 64
 _SMALL = 1 << 20
-"""Up to this many cells are allocated outright; larger arrays take memory only where written."""
+"""Up to this many cells are allocated at once; larger arrays take memory only where they are written."""
 
 
 class Writer(NamedTuple):
@@ -63,7 +63,7 @@ def has_memory(tensor: Any) -> bool:
 def is_readable(tensor: Any) -> bool:
     """Return whether a tensor can be compared: this process can read and write its single storage.
 
-    Subclasses of tensors may add methods, but not change how operators are dispatched.
+    A subclass of tensors may add methods, but must not change how operators are dispatched.
     """
     kind = type(tensor)
     if not issubclass(kind, torch.Tensor) or kind.__torch_dispatch__ is not _NO_DISPATCH or is_lazy(tensor):
@@ -88,7 +88,7 @@ class Ledger:
         return len(self.writers) - 1
 
     def write(self, tensor: Any, writer: int) -> None:
-        """Note that a writer overwrites the elements of a tensor."""
+        """Record that a writer overwrites the elements of a tensor."""
         if tensor.numel():
             self._page(tensor).write(tensor, writer)
 
@@ -118,7 +118,9 @@ class Ledger:
 
 
 class _Page:
-    """The last writers of one storage, by byte ranges or else by cells of the smallest element size."""
+    """The last writers of one storage: by ranges of bytes, or else by cells of the smallest
+    element's size.
+    """
 
     def __init__(self, storage: Any, unit: int, smaller: _Page | None) -> None:
         self.alive = StorageWeakRef(storage)
@@ -127,7 +129,7 @@ class _Page:
         self._stretches: list[tuple[int, int, int]] = [(0, self.nbytes, BEFORE)]
         """The start, end and writer of each contiguous range; unused once there are cells."""
         self._cells: Any = None
-        if smaller is not None:  # the storage has grown since the page was made
+        if smaller is not None:  # the storage has grown since this page was made
             self._unit = smaller._unit
             self._stretches = [*smaller._stretches, (smaller.nbytes, self.nbytes, NOTHING)]
             if smaller._cells is not None:
@@ -201,7 +203,7 @@ def _stretch(tensor: Any) -> tuple[int, int] | None:
 def _cells(number: int, value: int) -> Any:
     if number <= _SMALL or value:
         return torch.full((number,), value, dtype=torch.int32)
-    # Costs little: the system allocates each page only when that page is first written.
+    # This costs little, because the system allocates each page only when it is first written.
     return torch.frombuffer(mmap.mmap(-1, number * 4), dtype=torch.int32)
 
 

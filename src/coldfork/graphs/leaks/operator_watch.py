@@ -1,4 +1,4 @@
-"""A watch of an eager run, for host reads and for the memory that each operator reads and writes."""
+"""A watch on eager runs, for host reads and for the memory that each operator reads and writes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class OperatorStep:
     read: tuple[Any, ...]
     wrote: tuple[Any, ...]
     allocates: bool = False
-    """Whether it only allocates memory, and writes nothing."""
+    """Whether it merely allocates memory, without writing."""
 
 
 class Watched(UncompiledMode):
-    """A mode that runs every operator, and notes the memory that it reads and writes."""
+    """A mode that runs every operator, and records the memory that the operator reads and writes."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Watched(UncompiledMode):
         self._steps = steps
         self._made = set[int]()
         self.host_reads: list[Frame | None] = []
-        """The lines that read a value on the host that depends on the batch."""
+        """The lines where the host reads a value that depends on the batch."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -67,7 +67,7 @@ class Watched(UncompiledMode):
         return result
 
     def note_host_read(self, name: str, tensor: Any) -> None:
-        """Note that the host reads a tensor here."""
+        """Record that the host reads a tensor here."""
         if has_memory(tensor) and self.depends(tensor):
             self.host_reads.append(as_frame(self._places.here(2)))
 
@@ -100,7 +100,7 @@ class Watched(UncompiledMode):
             for tensor in fresh:
                 self._ledger.write(tensor, NOTHING)
             return
-        # While a batch is built, values written to existing memory depend on that batch.
+        # While a batch's state is built, values written to existing memory depend on the batch.
         older = any(key not in self._made for key in aliased)
         depends = depends or (self._run.kind.startswith("build") and older)
         writer = self._ledger.new_writer(Writer(operator.name, where, self._run, depends))
@@ -109,7 +109,7 @@ class Watched(UncompiledMode):
 
 
 class HostReads(TorchFunctionMode):  # type: ignore[misc]
-    """Reports host reads that call no operator, with the function's name and the tensor."""
+    """Reports reads by the host that call no operator, with the function's name and the tensor."""
 
     def __init__(self, note: Callable[[str, Any], None]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class HostReads(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _read_of(operator: Operator, args: Any, kwargs: Any) -> list[Any]:
-    """Return the tensors whose contents an operator depends on."""
+    """Return the tensors on whose contents an operator depends."""
     written = [one.of(args, kwargs) for one in operator.written] if operator.blind else []
     skipped = {id(one) for one in tensors_in(written)}
     return [one for one in tensors_in((args, kwargs)) if id(one) not in skipped]

@@ -1,4 +1,4 @@
-"""The Python values that a forward function can reach, each with the path that leads to it."""
+"""The Python values that a forward function can reach, each with its path."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
         seen.add(id(holder))
         for where, key, value in _parts(holder):
             count += 1
-            # The state itself has an empty path, so paths of its values need no leading dot.
+            # The state itself has an empty path, so the paths of its values have no leading dot.
             inner = f"{path}{where}" if path else where.removeprefix(".")
             yield Spot(inner, holder, key, value)
             waiting.append((inner, value, depth + 1))
 
 
 def roots_of(forward: Any, state: Any) -> dict[str, Any]:
-    """Return the objects that a forward function uses, by their names in its source."""
+    """Return the objects that a forward function uses, by the names that its source gives them."""
     found: dict[str, Any] = {"": state}
     _add_roots(forward, found)
     return found
@@ -61,7 +61,7 @@ def is_leaf(value: Any) -> bool:
     if isinstance(value, _LEAVES) or is_tensor(value):
         return True
     top = type(value).__module__.partition(".")[0]
-    # Only torch modules belong to the program; graphs, streams and pools do not, not even coldfork's.
+    # Of torch, only modules belong to the program, not graphs, streams and pools, and not even coldfork's.
     return top in _OTHERS or (top == "torch" and not isinstance(value, torch.nn.Module | Mapping))
 
 
@@ -124,7 +124,7 @@ def _attributes(holder: Any) -> Iterator[tuple[str, Any, Any]]:
     own = getattr(holder, "__dict__", None)
     for name, value in list(own.items()) if isinstance(own, dict) else ():
         if name in ("_parameters", "_buffers", "_modules"):
-            # A torch module shows these parameters, buffers and submodules as attributes of its own.
+            # A torch module shows its parameters, buffers and submodules as attributes.
             yield from ((f".{inner}", inner, one) for inner, one in value.items() if one is not None)
         elif not name.startswith("_backward_") and not name.endswith("_hooks"):
             yield f".{name}", name, value
@@ -148,6 +148,6 @@ def own_of(holder: Any) -> dict[str, Any]:
     """Return an object's own attributes, without running code of the program."""
     try:
         own = object.__getattribute__(holder, "__dict__")
-    except Exception:  # raised by a class that overrides access to its attributes
+    except Exception:  # a class that overrides access to its attributes may raise any error
         return {}
     return own if type(own) is dict else {}

@@ -28,7 +28,7 @@ class Change(NamedTuple):
 class Snapshot:
     """The values that a forward function could reach at one moment.
 
-    It keeps their holders alive, so that no later object gets the id of one of them.
+    The snapshot keeps the objects that hold them alive, so that no later object gets the same id.
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Snapshot:
             if before is not _NOTHING and before == now:
                 continue
             if before is _NOTHING and isinstance(place[1], str):
-                earlier = getattr(type(holder), place[1], _NOTHING)  # a default that the class holds
+                earlier = getattr(type(holder), place[1], _NOTHING)  # a default value from the class
             found.append(Change(path, holder, place[1], _shown(earlier), _shown(value)))
         return found
 
@@ -76,7 +76,7 @@ class Calls:
         self.codes[frame.f_code] = None
 
     def setter_of(self, name: Any) -> Frame | None:
-        """Return the only line in the recorded functions that sets this attribute or key, or None."""
+        """Return the line that sets this attribute or key, if there is only one in the recorded functions."""
         found = list(_setters(self.codes, name)) if isinstance(name, str) else []
         return found[0] if len(set(found)) == 1 else None
 
@@ -104,7 +104,7 @@ def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:
 
 
 def _print_of(value: Any) -> Any:
-    """Return a fingerprint of a value: its contents if it is immutable, or else its identity."""
+    """Return a fingerprint of a value: its contents if it is immutable, otherwise its identity."""
     if isinstance(value, bool | int | float | complex | str | bytes | None):
         return type(value), repr(value)
     if is_tensor(value):

@@ -1,4 +1,4 @@
-"""The state before a capture: older memory, and the sources of random numbers."""
+"""The state before a capture: the older memory, and the sources of random numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.trials.large_memory import is_large
 
 CAREFUL = 4
-"""The least boldness: only floating-point numbers vary; integers stay, as they may be indices."""
+"""The least boldness: only floating-point numbers vary; integers stay, because they may be indices."""
 _AT_ONCE = 100_000
-"""The number of objects whose referents the collector is asked for at a time."""
+"""How many objects the collector is asked about at a time."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of some memory, described by numbers that are valid in copies of the process, too."""
+    """A part of some memory, given by numbers that are also valid in copies of the process."""
 
     key: int
     dtype: Any
@@ -48,14 +48,14 @@ def view_of(tensor: Any) -> View:
 
 
 def distinct_part_of(tensor: Any) -> View:
-    """Return the same part with each element only once, since elements of expanded tensors share memory."""
+    """Return the same part with each element only once: elements of expanded tensors share memory."""
     view = view_of(tensor)
     shape = tuple(1 if not step else size for size, step in zip(view.shape, view.stride, strict=True))
     reach = 1 + sum((size - 1) * step for size, step in zip(shape, view.stride, strict=True) if size)
     steps = sorted((step, size) for size, step in zip(shape, view.stride, strict=True) if size > 1)
     inner = 1
     for step, size in steps:
-        if step < inner:  # elements of overlapping windows, of which each is kept once
+        if step < inner:  # windows overlap, so each element is kept once
             return replace(view, shape=(reach,), stride=(1,))
         inner = step * (size - 1) + inner
     return replace(view, shape=shape)
@@ -67,7 +67,7 @@ def bytes_of(storage: Any) -> Any:
 
 
 def plainly(tensor: Any) -> Any:
-    """Return a readable tensor as a plain one, without the methods that its subclass overrides."""
+    """Return a readable tensor as an ordinary one, without the methods that its subclass overrides."""
     if type(tensor) in _PLAIN:
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -86,17 +86,17 @@ def known_objects() -> list[Any]:
 
 
 def _tensors(objects: list[Any]) -> Iterator[Any]:
-    """Yield the tensors among the objects, without Python code for each of a million objects."""
-    # Tested by type, since `isinstance` may run code of the program's objects.
+    """Yield the tensors among the objects, without running Python code for each of a million objects."""
+    # Tested by type, because `isinstance` may run code of the program's objects.
     return compress(objects, map(type.__subclasscheck__, repeat(torch.Tensor), map(type, objects)))
 
 
 class Beginning:
-    """A record of the older memory: that of all tensors that exist when the record is made."""
+    """A record of the older memory, that of all tensors that exist when the record is made."""
 
     def __init__(self) -> None:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
-        # Weak references keep addresses of storages from being reused, but not their memory.
+        # Weak references keep the addresses of storages from being reused, but do not keep their memory.
         self._places: list[StorageWeakRef] = []
         for one in filter(is_readable, _tensors(known_objects())):
             self._add(one)
@@ -109,15 +109,15 @@ class Beginning:
         self._tensors.setdefault(key, []).append(weakref.ref(tensor))
 
     def holds(self, key: int) -> bool:
-        """Return whether some memory is older memory."""
+        """Return whether the memory with this key is older memory."""
         return key in self._tensors
 
     def objects(self, key: int) -> list[Any]:
-        """Return the program's tensors in some memory."""
+        """Return the program's tensors in the memory with this key."""
         return [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
 
     def largest(self, key: int) -> Any:
-        """Return the largest tensor in some memory; None if the memory has been freed."""
+        """Return the largest tensor in the memory with this key; None if the memory has been freed."""
         alive = map(plainly, self.objects(key))
         return max(alive, key=lambda tensor: tensor.numel(), default=None)
 
@@ -160,7 +160,7 @@ class Draws:
 
 
 def _private() -> Iterator[Any]:
-    """Yield the program's generators; some are found only through objects that hold them."""
+    """Yield the program's own generators; some are found only through objects that hold them."""
     numpy = sys.modules.get("numpy.random")
     kinds = {torch.Generator, random.Random}
     if numpy is not None:
@@ -176,7 +176,7 @@ def _private() -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A value to try for some inputs, since the host may compare them with a number near this value."""
+    """A value to try for some inputs, because the host may compare them with a number near it."""
 
     value: int | float
     inputs: frozenset[int]
@@ -186,7 +186,7 @@ class Level:
 
 
 class Role(StrEnum):
-    """How an input changes when the sequences of a batch get longer or shorter."""
+    """How an input changes when sequences of a batch get longer or shorter."""
 
     SAME = "same"
     """One number for each sequence, which changes by as much as its length."""
@@ -214,32 +214,32 @@ class Question:
     number: int
     """The number of the batch."""
     inputs: tuple[View, ...]
-    """The memory that holds new values in each step."""
+    """The memory that gets new values in each step."""
     boldness: tuple[int, ...]
-    """How far the values of each input may vary."""
+    """How much the values of each input may vary."""
     seed: int
     kept: frozenset[int]
     """Memory that the program updates for each batch."""
     written: frozenset[int]
-    """Older memory that the graph writes."""
+    """Older memory to which the graph writes."""
     filling: float = 0.0
-    """The value that newly allocated memory is filled with."""
+    """The value with which newly allocated memory is filled."""
     compiled: bool = False
-    """Whether the program's compiled functions run compiled."""
+    """Whether the program's compiled functions run in compiled form."""
     traced: bool = False
     """Whether to record each operator."""
     deciding: bool = False
-    """Whether to record host reads, and the numbers that the program compares values with."""
+    """Whether to record host reads, and the numbers with which the program compares values."""
     level: Level | None = None
-    """The value at which some inputs are tried, if any."""
+    """The value that is tried for some inputs, if any."""
     attempt: int = 0
-    """The number of the attempt with this seed; each has other values."""
+    """The number of the attempt with this seed; each attempt uses other values."""
     groups: tuple[Group, ...] = ()
     """The inputs that vary together."""
     forgotten: frozenset[int] = frozenset()
-    """The numbers of the places whose older contents are forgotten, and which the program fills again."""
+    """The numbers of the places whose older contents are cleared, so that the program fills them again."""
     prepared: bool = False
-    """Whether the program fills its inputs itself, from the seed."""
+    """Whether the program itself fills its inputs, from the seed."""
 
     @property
     def varying(self) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Comparisons of replays with fresh eager runs, on input values that the warm-up never saw."""
+"""Comparisons of replays with fresh eager runs, on input values that the warm-up did not see."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ _SEEDS = (11, 23, 37)
 """The seeds of the trials of each batch."""
 _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
-"""The limit of a fresh run, as a multiple of the time that its capture took."""
+"""The time limit of a fresh run, as a multiple of the time that its capture took."""
 _LIMIT_FAR_AWAY = 20.0
-"""The limit in seconds for runs on values that the program may never meet."""
+"""The time limit in seconds for runs on values that the program may never see."""
 _FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
 """Further steps to try if the host reads inputs: for all sizes together, and the least and most for each."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
@@ -66,7 +66,7 @@ Named = Iterable[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A process to replay a batch in, and batches to replay before it."""
+    """A process in which to replay a batch, and batches to replay before it."""
 
     try_out: TryOut
     after: tuple[Earlier, ...] = ()
@@ -92,10 +92,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Memory that a batch used during its capture."""
+    """The memory that a batch used during its capture."""
 
     inputs: frozenset[int]
-    """Memory from before the check that was read, and that holds new values in each step."""
+    """Memory from before the check that was read, and that gets new values in each step."""
     rebuilt: frozenset[int]
     """Memory that was written while the captured state was built."""
 
@@ -113,7 +113,7 @@ class Comparison:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
-        # Copies compute at the same time, and more threads than cores would slow each other down.
+        # Copies compute at the same time, and more threads than cores would slow them down.
         self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
         self._prepare = prepare
@@ -123,7 +123,7 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        # Imported here, so that no copy of this process has to import the module.
+        # Imported here, so that no copy of this process has to import it.
         importlib.import_module("torch.fx.experimental.symbolic_shapes")
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
@@ -136,7 +136,7 @@ class Comparison:
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
-        """Map large memory to a file in a standby copy, so that further copies of this memory are cheap."""
+        """In a standby copy, map large memory to a file, so that further copies of this memory are cheap."""
         declared = (*self._persistent, *(self._inputs or ()))
         fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
         prepare()
@@ -164,8 +164,8 @@ class Comparison:
         return outcome
 
     def _mirrored(self, question: Question, limit: float) -> tuple[Way | None, Answer]:
-        """Capture again after a warm-up on these values; leftovers of one on zeros might not show."""
-        # Only piecewise batches are compiled again, which takes long: the compiler cuts them into pieces.
+        """Capture again after a warm-up on these values: remains of a warm-up on zeros might not show."""
+        # Only piecewise batches are compiled again, because this is slow: the compiler cuts them into pieces.
         compiled = self._descriptors[question.number].mode is Mode.PIECEWISE
         answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
         if not answer.given:
@@ -173,7 +173,7 @@ class Comparison:
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
     def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
-        """Return the numbers of places that were filled before the check, but that a batch fills anew."""
+        """Return the numbers of places that were filled before the check, but that a batch fills again."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         if not new and self._looked_for is not None:
@@ -195,7 +195,7 @@ class Comparison:
         kept = seen.rebuilt | {view.key for view in self._persistent}
         return Question(
             self._descriptors.index(batch.descriptor),
-            # Persistent memory also gets new values: the program keeps it up to date for each batch.
+            # Persistent memory also gets new values, because the program keeps it up to date for each batch.
             inputs := tuple(dict.fromkeys((*self._inputs_of(seen), *self._persistent))),
             (BOLD,) * len(inputs),
             _SEEDS[0],
@@ -245,7 +245,7 @@ class Comparison:
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
             if number == 0:
-                # Only after the first trial, because a run that hangs would hang here as well.
+                # Only after the first trial, because a run that hangs would also hang here.
                 mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
@@ -265,7 +265,7 @@ class Comparison:
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
-        """Return the questions for each batch: different seeds and, without `prepare`, bolder values."""
+        """Return the questions for each batch: with different seeds and, without `prepare`, bolder values."""
         asking = [question] * len(_SEEDS)
         if not question.prepared:
             asking = [question, wildly(question), with_contrary_flags(question)]
@@ -275,7 +275,7 @@ class Comparison:
         return [first, second, replace(last, deciding=deciding)]
 
     def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
-        """Compare a replay with one fresh run; if they differ, try a fresh run with compiled functions."""
+        """Compare a replay with one fresh run; if they differ, also with one of compiled functions."""
         judged = judge.judge(trial, way.try_out)
         if judged.differs and way.compiled and times_compiled():
             # Compiled code may draw other random numbers than eager code.
@@ -291,7 +291,7 @@ class Comparison:
     def _far_away(
         self, batch: Any, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
-        """Yield further fresh runs if the host reads inputs that may decide which operators run."""
+        """If the host reads inputs that may decide which operators run, yield further fresh runs."""
         if not question.deciding or not fresh.decisions.inputs:
             return
         brief = self._running(min(limit, _LIMIT_FAR_AWAY))
@@ -310,7 +310,7 @@ class Comparison:
         self, question: Question, run: Callable[[Question], Answer]
     ) -> Iterator[tuple[Question, Answer]]:
         """Yield fresh runs with many more seeds, each for another step of the program."""
-        # Each batch tries other seeds, since the same code runs for all sizes.
+        # Each batch tries other seeds, because the same code runs for all sizes.
         most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
         first = question.seed + 1 + question.number * most
         for seed in range(first, first + most):
@@ -318,7 +318,7 @@ class Comparison:
             yield asked, run(asked)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
-        """Return the question with values that the program accepts, and the answer if it accepts them all."""
+        """Return the question with values that the program accepts, and the answer if it accepts all."""
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
         if question.prepared or not choosable:
             return question, None

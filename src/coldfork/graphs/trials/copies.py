@@ -1,4 +1,4 @@
-"""Copies of this process, in which code runs without any effect on this process."""
+"""Copies of this process in which code can run without any effect on this process."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ import torch
 _LENGTH = struct.Struct("<Q")
 _STATUS = struct.Struct("<q")
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
-"""Signals that the work itself causes, for example by an index outside its table."""
+"""Signals that the work itself causes, for example by an index outside a table."""
 _STUCK = signal.SIGVTALRM
 _DEATH_SIGNAL = 1
 """The `prctl` option PR_SET_PDEATHSIG: the signal to send to a process when its parent ends."""
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
-"""Seconds of processor time: more than an idle copy uses in a second, for reading the clock."""
+"""In seconds of processor time: more than an idle copy uses in a second for reading the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def reason_against(device: Any) -> str:
 
 
 class Standby:
-    """A copy of this process as it is now; it answers each later question in a further copy."""
+    """A copy of this process as it is now; it answers each later question in another copy."""
 
     def __init__(self, work: Callable[[Any], Any], prepare: Callable[[], object] = lambda: None) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
@@ -91,7 +91,7 @@ class Standby:
         os.close(answering)
 
     def ask(self, question: Any, limit: float, *, lasting: bool = False) -> Answer:
-        """Return the answer to a question; what a `lasting` one changes is there for later questions."""
+        """Return the answer to a question; changes made by a `lasting` question remain for later ones."""
         if self._ahead is not None:
             asked, its_limit = self._ahead
             answer = self._received(its_limit)
@@ -101,7 +101,7 @@ class Standby:
         return self._received(limit)
 
     def ask_ahead(self, question: Any, limit: float) -> None:
-        """Start work on the next question early, while this process does something else."""
+        """Start to work on the next question early, while this process does something else."""
         if self._ahead is None:
             self._send(question, limit, lasting=False)
             self._ahead = question, limit
@@ -126,7 +126,7 @@ class Standby:
             self._file.close()
             os.close(self._asking)
             os.close(self._answered)
-            # Killed, because later copies hold the write end of the pipe too, and its input may never end.
+            # Killed, because later copies hold the pipe's write end too, so that its input may never end.
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
 
@@ -148,7 +148,7 @@ def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) ->
 
 def _fork() -> int:
     with _past_the_guard(), warnings.catch_warnings():
-        # Warnings about forks from Python and libraries are meant for the program's own forks.
+        # The warnings of Python and libraries about forks are meant for the program's own forks.
         warnings.simplefilter("ignore")
         return os.fork()
 
@@ -162,7 +162,7 @@ def _past_the_guard() -> AbstractContextManager[object]:
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel kill this copy when the process that made it ends, for whatever reason."""
+    """Have the kernel kill this copy when the process that made it ends, for whatever reason."""
     _system().prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # the copy has ended already
         os._exit(1)
@@ -185,11 +185,11 @@ def _work_and_leave(work: Callable[[], Any], file: int, limit: float, parent: in
 
 
 def _work(work: Callable[[], Any], file: int, limit: float) -> None:
-    # By default an alarm ends even a process that is stuck in C after its parent has gone.
+    # By default an alarm ends a process, even if it is stuck in C code after its parent has gone.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
     signal.setitimer(signal.ITIMER_REAL, limit)
-    # The copy lacks the threads of torch's pools; with one thread, torch does not wait for them.
+    # The copy lacks the threads of torch's pools; with a limit of one thread, torch does not wait for them.
     torch.set_num_threads(1)
     done = threading.Event()
     threading.Thread(target=_end_when_idle, args=(done,), daemon=True).start()
@@ -206,7 +206,7 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
 
 
 def _end_when_idle(done: threading.Event) -> None:
-    """End this copy if it stays idle: it probably waits for a thread that was not copied."""
+    """End this copy if it stays idle, because it probably waits for a thread that was not copied."""
     idle, before = 0, time.process_time()
     while not done.wait(1):
         now = time.process_time()
@@ -217,7 +217,7 @@ def _end_when_idle(done: threading.Event) -> None:
 
 
 def revive_executors() -> None:
-    """Let executors start new threads in this copy, since threads are not copied."""
+    """Let executors start new threads in this copy, because threads are not copied."""
     for one in gc.get_objects():
         if not issubclass(type(one), ThreadPoolExecutor):
             continue

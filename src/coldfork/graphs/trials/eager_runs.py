@@ -35,48 +35,48 @@ from coldfork.virtual.capturing.records import Places
 
 _APART = 1009
 _MEMORY = 1 << 30
-"""The additional memory for a run on lengths that the program may never meet."""
+"""How much additional memory a run may take on lengths that the program may never see."""
 
 
 @dataclass(slots=True)
 class EagerRun:
-    """The results of a fresh run, and the state from which the run started."""
+    """The results of a fresh run, and the state from which it started."""
 
     given: list[Any] = field(default_factory=list)
     """The values of each input."""
     varied: frozenset[int] = frozenset()
     """The numbers of the inputs whose values were changed."""
     before: dict[int, Any] = field(default_factory=dict)
-    """The contents, before the run, of memory that the graph writes."""
+    """The contents before the run of the memory that the graph writes."""
     built: dict[int, Any] = field(default_factory=dict)
-    """The contents, once the state was built, of memory that the program keeps up to date."""
+    """The contents, after the state was built, of the memory that the program keeps up to date."""
     built_pages: dict[int, Pages] = field(default_factory=dict)
-    """The changed pages of large memory at that time."""
+    """The pages of large memory that had changed by that time."""
     results: dict[str, Any] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     """The kinds of results that cannot be compared."""
     left: dict[int, Any] = field(default_factory=dict)
-    """The contents, at the end, of memory that the graph writes."""
+    """The contents at the end of the memory that the graph writes."""
     wrote: dict[int, Any] = field(default_factory=dict)
-    """The contents, at the end, of all older memory that this run wrote."""
+    """The contents at the end of all older memory that this run wrote."""
     read: frozenset[int] = frozenset()
-    """The numbers of the inputs that it read."""
+    """The numbers of the inputs that the run read."""
     kept: Kept = field(default_factory=Kept)
-    """Its writes to memory that is still in use."""
+    """The run's writes to memory that is still in use."""
     pages: dict[int, Pages] = field(default_factory=dict)
     """The changed pages of large memory."""
     steps: list[Step] = field(default_factory=list)
     decisions: HostDecisions = field(default_factory=HostDecisions)
     remade: frozenset[int] = frozenset()
-    """The numbers of forgotten places that again hold something computed from the inputs."""
+    """The numbers of cleared places that again hold something computed from the inputs."""
     refilled: frozenset[int] = frozenset()
-    """The numbers of forgotten cached functions that were called again."""
+    """The numbers of cleared cached functions that were called again."""
     passed: frozenset[int] = frozenset()
     """The numbers of cached functions that had no cache hit."""
 
 
 class EagerRunner:
-    """A runner of batches, to answer questions."""
+    """Runs batches to answer questions."""
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class EagerRunner:
         self._places: list[Place] = []
 
     def prepare(self) -> None:
-        """Revive executors and find the sources of random numbers, once before all questions."""
+        """Before all questions, revive executors and find the sources of random numbers."""
         revive_executors()
         self._draws = Draws()
 
     def answer(self, question: Question | WhatIsKept) -> EagerRun | range:
-        """Run a batch and return the run, or find places that hold older memory and return their numbers."""
+        """Run a batch and return the run; or find places that hold older memory, and return their numbers."""
         if isinstance(question, Question):
             return self.run(question)
         first = len(self._places)
@@ -108,7 +108,7 @@ class EagerRunner:
         return range(first, len(self._places))
 
     def run(self, question: Question) -> EagerRun:
-        """Set the inputs to other values, build the batch's state and run it."""
+        """Set the inputs to other values, build the batch's state, and run it."""
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
         prepare = self._prepare_inputs if question.prepared else None
@@ -168,7 +168,7 @@ class EagerRunner:
 def given_other_values(
     question: Question, beginning: Beginning, descriptor: BatchDescriptor, prepare: Prepare | None
 ) -> tuple[list[Any], frozenset[int]]:
-    """Fill the inputs with another batch; return their values, and the numbers of changed inputs."""
+    """Fill the inputs with another batch; return the values and the numbers of the inputs that changed."""
     parts = {
         number: view.on(storage)
         for number, view in enumerate(question.inputs)
@@ -208,7 +208,7 @@ def _vary(question: Question, parts: Mapping[int, Any]) -> None:
 
 
 def patterns_for(inputs: Iterable[View], seed: int, beginning: Beginning) -> Iterator[Pattern | None]:
-    """Yield a pattern of new values for each input in large memory, and None for each other input."""
+    """For each input, yield a pattern of new values if it is in large memory, else None."""
     for view in inputs:
         large = is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
         yield Pattern(view.dtype, seed) if large else None
@@ -242,7 +242,7 @@ def _watched_by(mode: Trace | HostDecisionsWatch | None) -> AbstractContextManag
 
 
 def _limit_memory() -> None:
-    """Limit the memory of this copy, since new lengths may become huge sizes."""
+    """Limit the memory of this copy, because new lengths may be taken for huge sizes."""
     pages, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
     most = (pages + resident) * resource.getpagesize() + _MEMORY
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -250,7 +250,7 @@ def _limit_memory() -> None:
 
 
 def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
-    """Run compiled functions eagerly within the block, without the compiler, unless compiling is allowed."""
+    """Within the block, run compiled functions eagerly, without the compiler, unless compiling is allowed."""
     stance = getattr(sys.modules.get("torch.compiler"), "set_stance", None)
     if allowed or stance is None or "torch._dynamo" not in sys.modules:
         return nullcontext()
@@ -259,7 +259,7 @@ def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
 
 
 class ThreadWatch:
-    """A watch for new threads, whose operators modes do not see."""
+    """Watches for new threads, because modes do not see their operators."""
 
     def __init__(self) -> None:
         self.started: bool = False
@@ -291,7 +291,7 @@ class Filled(UncompiledMode):
         self.wrote: set[int] = set[int]()
         """The memory that operators wrote to."""
         self.read: set[int] = set[int]()
-        """The memory that operators were given."""
+        """The memory that was passed to operators."""
         self.log: WriteLog = WriteLog()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -312,7 +312,7 @@ class Filled(UncompiledMode):
 
 
 def written_by(operator: Operator, args: Any, kwargs: Any, result: Any) -> Iterator[Any]:
-    """Yield the tensors that an operator wrote: those given to it for its output, and new ones."""
+    """Yield the tensors that an operator wrote: those passed for its output, and new ones."""
     given = [one.of(args, kwargs) for one in operator.written]
     yield from tensors_in(given)
     old = {key_of(one) for one in tensors_in((args, kwargs)) if is_readable(one)}

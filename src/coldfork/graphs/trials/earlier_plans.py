@@ -1,4 +1,4 @@
-"""Caches from before the check, which fresh runs clear if the program computes their contents again."""
+"""Caches from before the check; fresh runs clear them if the program computes their contents again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from coldfork.graphs.trials.copies import Answer
 from coldfork.virtual.capturing.records import Places
 
 _DEPTH = 3
-"""How many levels of holders are followed from a tensor."""
+"""How many levels of holders are followed from each tensor."""
 _MOST = 24
-"""The most places that are tried for one batch."""
+"""The most places to try for one batch."""
 _MOST_TENSORS = 64
 _CACHE = type(functools.cache(len))
 _NOTHING = object()
@@ -47,7 +47,7 @@ class Place:
 
     holder: Any
     key: Any = _NOTHING
-    """The key or name in the holder; unset for a cached function, `_CONTENTS` for a container as a whole."""
+    """The key or name in the holder; unset for a cached function; `_CONTENTS` for the whole container."""
     empty: bool = False
     """Whether `forget` sets it to None instead of deleting it."""
 
@@ -91,14 +91,14 @@ class Place:
 
 
 def places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
-    """Return the places that may be cleared, first those near the tensors, then cached functions."""
+    """Return the places that may be cleared: first those near the tensors, then cached functions."""
     with _unfrozen():
         return _places_of(keys, beginning)
 
 
 @contextmanager
 def _unfrozen() -> Iterator[None]:
-    """Unfreeze objects within the block, since the collector finds no referrers among frozen ones."""
+    """Unfreeze objects within the block, because the collector finds no referrers among frozen ones."""
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     try:
@@ -153,7 +153,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                 elif isinstance(holder, dict) and _is_of_module(holder):
                     return
                 elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
-                    # Not deleted from the dictionary, which would leave Python's attribute cache stale.
+                    # Not deleted from the dictionary, because Python's attribute cache would become stale.
                     yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
                     places = [Place(holder, name) for name, one in _parts_of(holder) if one is value]
@@ -205,7 +205,7 @@ def _slots_of(holder: Any) -> dict[str, Any]:
 def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:
     """Return the numbers of the places that the program fills again from a batch after they were cleared.
 
-    Contents that it cannot compute again, or computes without reading a batch, are part of its model.
+    Contents that the program cannot compute again, or computes without reading a batch, belong to its model.
     """
     asked = replace(question, deciding=True)
     as_it_is = run(asked) if places.given and places.value else Answer(error="nothing is kept")

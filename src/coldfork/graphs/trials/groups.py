@@ -1,4 +1,4 @@
-"""Groups of inputs that can only vary together, such as lengths and offsets computed from them."""
+"""Groups of inputs that can only vary together, such as lengths and the offsets computed from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.graphs.trials.copies import Answer
 
 _LARGEST_GROUP = 4
 _MOST_RUNS = 64
-"""The most runs that are spent on finding groups."""
+"""The most runs that may be spent on finding groups."""
 _ATTEMPTS = 3
 _LONGEST = 1 << 12
 _FARTHEST = 9
@@ -23,10 +23,12 @@ Run = Callable[[Question], Answer]
 
 
 def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
-    """Return the question with groups of inputs that did not vary alone, if the program accepts the groups.
+    """Return the question with inputs that could not vary alone put into groups, if the program accepts
+    these.
 
-    `held` are the integer inputs, by number, with their values. Relations among them are preserved: lengths
-    that add up to offsets, differences, totals. The program's own checks show which of them it requires.
+    `held` are the integer inputs, by number, with their values. Relations among them are preserved, such as
+    lengths that add up to offsets, differences or totals. The program's own checks show which relations it
+    requires.
     """
     left = held.keys() - question.varying
     tries = islice(_candidates(held, left), _MOST_RUNS // _ATTEMPTS)
@@ -45,7 +47,7 @@ def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
 
 
 def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> dict[int, Any]:
-    """Return new values for the inputs of a group, all made from their present values."""
+    """Return new values for the inputs of a group, computed from their present values."""
     steps = _steps(group, held, attempt, generator)
     before = steps.cumsum(0) - steps
     follow = {
@@ -63,7 +65,7 @@ def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -
 def _steps(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> Any:
     offsets = [held[number] for number, role in group.members if role is Role.OFFSETS]
     if offsets and attempt % 2 == 0:
-        # The new lengths have the same sum: tokens move from one sequence to another.
+        # The new lengths have the same sum, because tokens only move from one sequence to another.
         lengths = offsets[0].reshape(-1).to(torch.int64).diff()
         least = min(1, int(lengths.min()))
         free = int(lengths.sum()) - least * group.size

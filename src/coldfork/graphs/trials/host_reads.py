@@ -1,4 +1,4 @@
-"""Inputs that the host reads, and fresh runs with values on both sides of numbers in comparisons."""
+"""Inputs that the host reads, and fresh runs with values on either side of numbers used in comparisons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coldfork.virtual.capturing.records import Places
 _COMPARING = frozenset(("COMPARE_OP", "CONTAINS_OP"))
 _COMPARING_CALLS = frozenset(("min", "max", "bisect", "bisect_left", "bisect_right", "range"))
 _LONGEST = 32
-"""The most numbers of a list that are considered."""
+"""At most this many numbers of a list are considered."""
 _MOST_CODES = 4000
 _OURS = "coldfork.graphs."
 _NOWHERE = object()
@@ -47,7 +47,7 @@ class HostDecisions:
 
 
 class HostDecisionsWatch(UncompiledMode):
-    """A mode that follows each input to host reads, and collects numbers from the program's code."""
+    """A mode that follows inputs to host reads, and collects numbers from the program's code."""
 
     def __init__(self, inputs: Iterable[View]) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class HostDecisionsWatch(UncompiledMode):
 
 
 class _Numbers:
-    """A collector of numbers in code that compares values, and in objects that this code names."""
+    """Collects numbers from code that compares values, and from objects that this code names."""
 
     def __init__(self) -> None:
         self.found: dict[Number, None] = {}
@@ -144,7 +144,9 @@ class _Numbers:
                 self._take(frame.f_globals[name], names)
 
     def _names_in(self, code: CodeType) -> frozenset[str] | None:
-        """Return the names and keys in a function's code if it compares anything, and collect constants."""
+        """If a function's code compares anything, collect its constants and return its names and keys; else
+        None.
+        """
         instructions = list(dis.get_instructions(code))
         if not any(one.opname in _COMPARING for one in instructions) and not (
             _COMPARING_CALLS.intersection(code.co_names)
@@ -169,7 +171,7 @@ class _Numbers:
 
 
 def _is_importing(frame: FrameType) -> bool:
-    """Return whether this code runs in an import that began during the watch, and so decides nothing."""
+    """Return whether this code is part of an import that began during the watch, and so decides nothing."""
     above = frame.f_back
     while above is not None and not str(above.f_globals.get("__name__")).startswith(_OURS):
         if above.f_code.co_filename.startswith("<frozen importlib"):
@@ -203,7 +205,7 @@ Run = Callable[[Question], Answer]
 """Runs a batch on other values."""
 
 _JUMPS = tuple((1 << power) + 1 for power in (17, 14, 12, 10, 9, 8, 7, 6, 5, 4))
-"""Values that exceed a threshold, wherever it is; the first one that the program accepts is used."""
+"""Values that exceed any threshold; the first one that the program accepts is used."""
 _MOST_NUMBERS = 16
 _MOST_RUNS = 96
 """The most runs for one batch."""
@@ -219,7 +221,7 @@ def on_both_sides(
     tries = _Tries(question, run)
     flags = frozenset(number for number in inputs if question.inputs[number].dtype is torch.bool)
     for flag in (False, True) if flags else ():
-        # Programs may test whether any or all flags are set, and this changes the result.
+        # Programs may test whether any or all flags are set, and this changes the outcome.
         yield from tries.taken(flag, flags, (True,))
     inputs -= flags
     each = [frozenset((one,)) for one in sorted(inputs)]
@@ -247,7 +249,9 @@ class _Tries:
     def taken(
         self, value: Number, inputs: frozenset[int], ways: Iterable[bool]
     ) -> list[tuple[Question, Answer]]:
-        """Return the first successful run with this value in these inputs: in all elements, or in one."""
+        """Return the first successful run with this value in these inputs, either in all elements or
+        in one.
+        """
         for everywhere in ways:
             if not self._left:
                 break
@@ -260,7 +264,7 @@ class _Tries:
 
 
 def _levels(numbers: Iterable[Number]) -> Iterator[Number]:
-    """Yield each number and its neighbouring values, large numbers first, since small ones are common."""
+    """Yield each number and its neighbours, large numbers first, because small ones are common."""
     chosen = sorted(numbers, key=abs, reverse=True)[:_MOST_NUMBERS]
     seen = set[Number]()
     for number in chosen:

@@ -1,4 +1,4 @@
-"""The judgement of whether a replay returns and leaves in memory the same values as a fresh run."""
+"""Judge whether a replay returns, and leaves in memory, the same values as a fresh run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judgement:
 
 
 class Judge:
-    """A judge of the replays of one batch."""
+    """Judges the replays of one batch."""
 
     def __init__(
         self,
@@ -50,15 +50,17 @@ class Judge:
     ) -> None:
         self._descriptor = descriptor
         self._parts = list(parts)
-        """The parts of older memory that the graph writes."""
+        """The parts of older memory to which the graph writes."""
         self._declared = declared
-        """The memory declared as kept up to date by the program, or as filled for each batch."""
+        """Memory that is declared as kept up to date by the program, or as filled for each batch."""
         self._read = read
         """The memory that the graph reads."""
         self._run_fresh = run_fresh
 
     def judge(self, trial: Trial, try_out: TryOut) -> Judgement:
-        """Compare a replay with a fresh run; if they differ, retry after restoring memory that it writes."""
+        """Compare a replay with a fresh run; if they differ, try again after restoring memory that the graph
+        writes.
+        """
         fresh, question = trial.fresh, trial.question
         undefined: Mapping[str, Any] | None = None
         for restored in (False, True):
@@ -120,7 +122,7 @@ class Judge:
         return theirs, mine, tuple(dict.fromkeys(gaps))
 
     def _undefined(self, question: Question, theirs: Mapping[str, Any], parts: list[View]) -> dict[str, Any]:
-        """Return masks of values that come from memory a fresh run never wrote; these may differ."""
+        """Return masks of the values that come from memory that a fresh run never wrote; these may differ."""
         other = self._run_fresh(replace(question, filling=_OTHER_FILLING))
         again = self._run_fresh(question)
         if not other.given or not again.given:
@@ -158,7 +160,7 @@ def _unexcused(found: Mapping[str, Any], excused: set[str]) -> dict[str, Any]:
 
 
 def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
-    """Return all results of a run, and its values in those parts of older memory that the graph writes."""
+    """Return a run's results, and its values in those parts of older memory that the graph writes."""
     found = {f"result{name}": tensor for name, tensor in run.results.items()}
     for number, part in enumerate(parts):
         left = run.left.get(part.key)

@@ -1,4 +1,4 @@
-"""Writes to memory that outlives a run, which are compared like results, even if not returned."""
+"""Writes to memory that outlives a run; they are compared like results, even if not returned."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from coldfork.model.states import Frame
 from coldfork.virtual.capturing.records import Place, as_frame
 
 _LARGEST = 64 << 20
-"""Larger tensors are not copied as a whole; only the written part is compared, if that is small enough."""
+"""Larger tensors are not copied whole; only the written part is compared, if it is small enough."""
 _LARGEST_OF_BEFORE = 1 << 20
-"""The same limit for older memory, which is compared by its place."""
+"""The limit for older memory, of which all that the graph writes is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,29 @@ class Kept:
 
 @dataclass(slots=True)
 class Matched:
-    """A graph's writes, matched with those of a fresh run."""
+    """A graph's writes, matched with the writes of a fresh run."""
 
     values: dict[str, Any] = field(default_factory=dict)
     """The values that the replay left, by their names in the fresh run."""
     excused: set[str] = field(default_factory=set)
-    """Names, of these values and of older memory, that need not agree: the same was written elsewhere."""
+    """Names, among these and older memory, that need not agree because the same was written elsewhere."""
     accumulating: set[str] = field(default_factory=set)
-    """Names of memory that the graph updates, but whose start value is unknown: it is not older memory."""
+    """Names of memory that the graph updates, but whose initial value is unknown, as it is not older
+    memory.
+    """
     alone: tuple[str, ...] = ()
     """Writes without a counterpart in the fresh run."""
 
 
 class WriteLog:
-    """A log of the tensors that each operator of a run wrote, which keeps no memory alive."""
+    """A log of the tensors that each operator of a run wrote; it keeps no memory alive."""
 
     def __init__(self) -> None:
         self._writes: dict[tuple[str, Place | None, View], None] = {}
         self._alive: dict[int, StorageWeakRef] = {}
 
     def note(self, name: str, place: Place | None, tensors: Iterable[Any]) -> None:
-        """Note that an operator writes these tensors."""
+        """Record that an operator writes these tensors."""
         for tensor in tensors:
             if not is_readable(tensor):
                 continue
@@ -119,8 +121,8 @@ def match(
 ) -> Matched:
     """Match a graph's writes and their storages with the writes of the same operators in a fresh run.
 
-    `by_place` names the older memory that is compared by its place; `found` are the tensors of this process
-    by their path, and `continued` is the memory that the graph reads before it writes it.
+    `by_place` names the older memory that is compared by its position; `found` are the tensors of this
+    process by path; `continued` is the memory that the graph reads before it writes to it.
     """
     pairs = _aligned([write.kind for write, _ in mine], [write.kind for write in fresh.writes])
     paths = {key_of(tensor): (path, tensor) for path, tensor in found if path in fresh.paths}
@@ -168,7 +170,7 @@ def named(kept: Kept) -> dict[str, Any]:
 
 
 def described(name: str, kept: Kept) -> str:
-    """Return the description of a value that has such a name."""
+    """Return a description of the value with such a name."""
     kind, _, rest = name.partition(" ")
     return str(kept.writes[int(rest)]) if kind == "kept" else rest
 

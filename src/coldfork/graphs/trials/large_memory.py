@@ -1,7 +1,7 @@
-"""Memory too large to send between processes: it is filled by mapping a file, and compared by pages.
+"""Memory that is too large to send between processes: it is filled by mapping a file, and compared by pages.
 
-A copy of this process maps a few random pages repeatedly and privately over all of it: only pages that are
-written take memory, and the system knows which ones they are.
+A copy of this process maps a few random pages, repeatedly and privately, over all of it. Then only pages that
+are written to take memory, and the system knows which ones these are.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 LARGE = 4 << 20
-"""From this size on, memory is mapped instead of copied."""
+"""Memory from this size on is mapped, not copied."""
 _PAGE = mmap.PAGESIZE
 _PERIOD = 1021 * _PAGE
-"""The period of the values: not a power of two, so that no two blocks of a cache are equal."""
+"""The period of the values; it is not a power of two, so that no two blocks of a cache are equal."""
 _FIXED = 0x10
 _PRESENT, _SWAPPED, _OF_FILE = 63, 62, 61
 """Bits in the system's entry for each page of a process."""
@@ -30,14 +30,14 @@ _PRESENT, _SWAPPED, _OF_FILE = 63, 62, 61
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The values for some large memory, which a type and a seed determine."""
+    """The values for some large memory, determined by a type and a seed."""
 
     dtype: Any
     seed: int
 
     @property
     def nbytes(self) -> int:
-        """Zero, since the values repeat and take almost no memory."""
+        """Zero, because the values repeat and take almost no memory."""
         return 0
 
     def pages(self, numbers: Any) -> Any:
@@ -47,17 +47,17 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The changed pages of some memory, and the ends of this memory, which do not fill a page."""
+    """The changed pages of some memory, and the two ends of this memory that do not fill a page."""
 
     numbers: Any
     """The page numbers, ascending."""
     values: Any
-    """A row of bytes for each page."""
+    """A row of bytes for each of these pages."""
     ends: Any
 
 
 def takes_pattern(dtype: Any) -> bool:
-    """Return whether any bytes are valid values of a type, as for floating-point numbers or raw bytes."""
+    """Return whether any bytes are valid values of a type, as for floating-point numbers and raw bytes."""
     return bool(dtype.is_floating_point or dtype in (torch.int8, torch.uint8))
 
 
@@ -103,7 +103,7 @@ def put_back(storage: Any, pages: Pages) -> None:
 
 
 def side_by_side(pattern: Pattern, one: Pages, other: Pages) -> tuple[Any, Any]:
-    """Return the pages that either of two runs changed, with the values in both runs."""
+    """Return the pages that either of two runs changed, with the values of both runs."""
     numbers = torch.cat([one.numbers, other.numbers]).unique()
     both = []
     for pages in (one, other):
@@ -191,7 +191,7 @@ def _system() -> Any:
 
 
 def _written_pages(first: int, last: int) -> Any:
-    """Return the pages that this process has written, and so no longer shares with the file."""
+    """Return the pages to which this process has written, so that it no longer shares them with the file."""
     with Path("/proc/self/pagemap").open("rb", buffering=0) as told:
         told.seek(first // _PAGE * 8)
         entries = torch.frombuffer(bytearray(told.read((last - first) // _PAGE * 8)), dtype=torch.int64)
@@ -201,7 +201,7 @@ def _written_pages(first: int, last: int) -> Any:
 
 
 def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
-    """Return the changed pages by comparing every page, for systems that do not report written pages."""
+    """Find the changed pages by comparing every page, on systems that do not report written pages."""
     base = first - whole.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
     found = [torch.zeros(0, dtype=torch.int64)]

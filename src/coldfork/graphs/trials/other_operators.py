@@ -1,4 +1,4 @@
-"""Fresh runs whose operators differ from a graph's, each repeated with several values."""
+"""Fresh runs whose operators differ from a graph's; each is repeated with several values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coldfork.graphs.trials.traces import numbers_in
 from coldfork.virtual.capturing.operators.schemas import Way
 
 _TRIES = 8
-"""Runs per kind: a later operator, such as a maximum, may hide a difference, but rarely every time."""
+"""Runs of each kind: a later operator, such as a maximum, may hide a difference, but rarely every time."""
 
 Runs = Iterator[tuple[Question, Answer]]
 
 
 class OtherOperators:
-    """A selection of traced runs of a batch whose operators differ from the graph's, a few of each kind."""
+    """Selects traced runs of a batch whose operators differ from the graph's, a few of each kind."""
 
     def __init__(self, records: Iterable[Any], run: Callable[[Question], Answer]) -> None:
         self._run = run
@@ -31,13 +31,13 @@ class OtherOperators:
         self._tries = Counter[object]()
 
     def among(self, runs: Iterable[tuple[Question, Answer]]) -> Runs:
-        """Yield those of these runs that are selected, with the questions for their replays."""
+        """Yield the runs that are selected, with the questions for their replays."""
         for question, answer in runs:
             if answer.given and self._counts(answer):
                 yield replace(question, traced=False), answer
 
     def on_other_values(self, question: Question, answer: Answer) -> Runs:
-        """Yield a run if selected, and further runs with the same level and groups but other values."""
+        """Yield a run if it is selected, and further runs with the same level and groups but other values."""
         if answer.given and self._counts(answer):
             more = (replace(question, attempt=question.attempt + one) for one in range(1, _TRIES))
             yield from self.among((asked, self._run(asked)) for asked in more)

@@ -33,7 +33,7 @@ from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Way
 
 _LARGEST_OF_EARLIER = 1 << 20
-"""Larger inputs of an earlier batch are not kept; they hold those of the batch after it."""
+"""Larger inputs of an earlier batch are not kept; they keep the values of the batch after it."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Replay:
     pages: dict[int, Pages] = field(default_factory=dict)
     """The changed pages of large memory."""
     matched: Matched = field(default_factory=Matched)
-    """Its writes to memory that is still in use, matched with those of the fresh run."""
+    """The replay's writes to memory that is still in use, matched with those of the fresh run."""
     steps: list[Step] = field(default_factory=list)
 
 
@@ -60,7 +60,7 @@ class Earlier:
 
     @classmethod
     def of(cls, question: Question, fresh: EagerRun) -> Self:
-        """Return the batch of a fresh run; values of large inputs are left out."""
+        """Return the batch of a fresh run, without the values of large inputs."""
         given = (
             None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
             for one in fresh.given
@@ -70,19 +70,19 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The starting conditions of a replay."""
+    """The conditions under which a replay starts."""
 
     question: Question
     fresh: EagerRun
     restored: bool = False
-    """Whether memory that the graph itself writes is first restored to its contents before the fresh run,
-    since a cache or a counter continues from there."""
+    """Whether memory that the graph writes is first restored to its contents from before the fresh run,
+    because a cache or counter continues from there."""
     after: tuple[Earlier, ...] = ()
-    """The batches to replay before it, each on its own values."""
+    """The batches to replay before it, each with its own values."""
 
 
 class Replayer:
-    """A replayer of one batch, under the same conditions as a fresh run."""
+    """Replays one batch under the same conditions as a fresh run."""
 
     def __init__(
         self,
@@ -92,7 +92,9 @@ class Replayer:
         make: Make,
         prepare: Prepare | None = None,
     ) -> None:
-        """Prepare to replay `batch`; `captured` are batches to replay before it, and memory they write."""
+        """Prepare to replay `batch`; `captured` are the batches to replay before it, and the memory they
+        write.
+        """
         self._prepare = prepare
         self._batch = batch
         self._make = make
@@ -108,13 +110,14 @@ class Replayer:
         open_to_others = self._read - patterns_in(question.inputs, fresh.given).keys()
         for one in trial.after:
             batch, written = self._captured.get(one.number, (None, frozenset()))
-            # As in the program, earlier graphs run between this batch's steps, and leave their writes.
+            # As in the program, graphs of earlier batches run between the steps of this batch, and leave
+            # their writes.
             if open_to_others & written:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
         if question.prepared and self._prepare is not None:
-            # `prepare` may fill more than the inputs; these get the fresh run's values afterwards.
+            # `prepare` may fill more than the inputs; these then get the values of the fresh run.
             Draws().reseed(question.seed)
             self._prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)
@@ -143,7 +146,7 @@ class Replayer:
         descriptor = self._batch.descriptor
         if descriptor.mode is not Mode.PIECEWISE:
             return self._batch.replay()
-        # The code between pieces gets a state made for this batch, as an engine passes one in each step.
+        # The code between pieces gets a state for this batch, as an engine passes one in each step.
         _, state = self._make(descriptor, Phase.CAPTURE)
         return self._batch.replay_pieces(state)
 
@@ -241,7 +244,7 @@ def _generators(batch: Any) -> list[Any]:
 
 
 class Mirror:
-    """A second capture of the batches, in the program's order, and their replays."""
+    """A second capture of the batches, in the program's order, to replay them."""
 
     def __init__(
         self,
@@ -263,7 +266,7 @@ class Mirror:
         self._last: Any = None
 
     def answer(self, question: Question | Trial) -> Replay | None:
-        """Capture a batch, or replay the most recently captured one."""
+        """Capture a batch, or replay the batch captured last."""
         if isinstance(question, Question):
             self._capture(question)
             return None

@@ -15,7 +15,7 @@ Results = Mapping[str, Any]
 """Tensors by their path in the output."""
 
 _CLOSE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 2e-2}
-"""Relative tolerances: a program may choose between kernels that round differently."""
+"""Relative tolerances, because a program may choose between kernels that round differently."""
 _CLOSE_EIGHT_BITS = 0.2
 
 
@@ -41,7 +41,9 @@ def _tensors_of(output: Any) -> dict[str, Any]:
 
 
 def disagreements(one: Results, other: Results) -> dict[str, Any]:
-    """Return masks of the elements that differ, for each result; all differ if the shape or type does."""
+    """Return masks of the elements that differ, for each result; if the shape or type differs, all elements
+    do.
+    """
     found: dict[str, Any] = {}
     for name in one.keys() | other.keys():
         mask = _apart(one.get(name), other.get(name))
@@ -51,7 +53,7 @@ def disagreements(one: Results, other: Results) -> dict[str, Any]:
 
 
 def without(found: Mapping[str, Any], excused: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the masks of differences without the elements in another set of masks."""
+    """Return the masks of differences, without the elements in a second set of masks."""
     left: dict[str, Any] = {}
     for name, mask in found.items():
         other = excused.get(name)

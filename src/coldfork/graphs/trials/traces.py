@@ -1,4 +1,4 @@
-"""The operators of a run, and explanations of how they differ from the operators of a replay."""
+"""The operators of a run, and explanations of how they differ from a replay's."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Step:
     name: str
     where: Frame | None
     numbers: tuple[str, ...] = ()
-    """Its arguments other than tensors, as text."""
+    """Its arguments that are not tensors, as text."""
     digest: tuple[float, float] = (0.0, 0.0)
-    """Two sums that identify its results."""
+    """Two sums that serve to recognise its results."""
     host: bool = False
     """Whether it reads a value on the host."""
     number: int = -1
-    """The number of its record, counted over all graphs of a batch."""
+    """The number of its record, counted through all graphs of a batch."""
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
@@ -81,7 +81,7 @@ class Trace(UncompiledMode):
         self.steps = [step for step in self.steps if step.host]
 
     def note_host_read(self, name: str, tensor: Any = None) -> None:
-        """Note that the host reads a value here."""
+        """Record that the host reads a value here."""
         self.steps.append(Step(name, as_frame(self._places.here(2)), host=True))
 
 
@@ -104,7 +104,7 @@ def numbers_in(arguments: Any) -> tuple[str, ...]:
 
 
 def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
-    """Return a plain and a weighted sum of the elements, which different tensors are unlikely to share."""
+    """Return a plain and a weighted sum of the elements; different tensors are unlikely to agree in both."""
     plain, weighted = 0.0, 0.0
     for tensor in tensors:
         if not is_readable(tensor):
@@ -119,7 +119,7 @@ def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
 
 
 def _sums(flat: Any) -> Any:
-    """Return 97 sums of every 97th element, which start at the first 97 elements in turn."""
+    """Return 97 sums, each of every 97th element, starting at each of the first 97 elements in turn."""
     whole = flat.numel() // _WEIGHTS * _WEIGHTS
     rows, rest = flat[:whole].reshape(-1, _WEIGHTS), flat[whole:]
     sums = rows.sum(0, dtype=torch.float64)
@@ -133,7 +133,7 @@ _MOST = 6
 _ROUNDING = 1e-4
 
 Origin = Callable[[int], tuple[str, Frame | None]]
-"""Returns a description and the line of what wrote the memory that a record of the graph reads."""
+"""Returns, for a record of the graph, a description and the line of what wrote the memory that it reads."""
 
 
 def explanations(
@@ -157,7 +157,7 @@ class _Causes:
         self._wrong = next((mine for other, mine in self._pairs if not _agree(other, mine)), None)
 
     def constants(self) -> Iterator[Leak]:
-        """Yield the numbers that the graph keeps from its capture."""
+        """Yield the numbers that the graph has kept from its capture."""
         for other, mine in self._pairs:
             if other.numbers != mine.numbers:
                 read = self._before.get(id(other))
@@ -174,7 +174,9 @@ class _Causes:
             yield Leak(LeakKind.SKIPPED, self._descriptor, step.name, message, _line(self._wrong), step.where)
 
     def memory(self, origin: Origin) -> Iterator[Leak]:
-        """Yield the memory whose contents differ from a fresh run's, if nothing else explains the results."""
+        """If nothing else explains the results, yield memory whose contents differ from those in a
+        fresh run.
+        """
         wrong = self._wrong
         if wrong is None or self._left_out or any(one.numbers != other.numbers for one, other in self._pairs):
             return

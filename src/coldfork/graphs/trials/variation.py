@@ -1,4 +1,4 @@
-"""Other values for the inputs of a batch, as far as the program's shapes and checks allow."""
+"""Other values for the inputs of a batch, as far as the program's shapes and checks allow it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from coldfork.graphs.trials.beginning import CAREFUL, Question
 from coldfork.graphs.trials.copies import Answer
 
 CONTRARY = -1
-"""All flags the negation of the first one, which may change whether any or all of them are set."""
+"""All flags become the negation of the first, which may change whether any or all of them are set."""
 WILD = 0
 """All values are new."""
 BOLD = 1
-"""The same, but ascending integers stay ascending: they may be offsets of a batch's sequences."""
+"""All values are new, but ascending integers stay ascending: they may be offsets of a batch's sequences."""
 TIGHT = 2
-"""The same, but integers stay in their range, or vary by 2 at most if they were all equal."""
+"""Like `BOLD`, but integers stay in their range, or vary by 2 at most if they were all equal."""
 MILD = 3
 """New floating-point values; integers are permuted, or if all equal, increased by at most one."""
 
 _LARGEST_GUESSES = {WILD: 7, BOLD: 7, TIGHT: 2}
-"""The largest step above the minimum: most tables have an index of 7, and nearly all one of 2."""
+"""The largest step above the minimum: most tables have an index of 7, and nearly all have one of 2."""
 
 
 def varies(kind: Any) -> bool:
@@ -32,9 +32,9 @@ def varies(kind: Any) -> bool:
 
 
 def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool = False) -> Any:
-    """Return other values for such a tensor; None if its values have to stay unchanged.
+    """Return other values for a tensor like this one; None if its values have to stay unchanged.
 
-    With `strictly`, distinct integers stay distinct, and strictly ascending ones stay so.
+    With `strictly`, distinct integers stay distinct, and strictly ascending ones stay strictly ascending.
     """
     kind = tensor.dtype
     if kind.is_complex:
@@ -54,8 +54,8 @@ def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool =
 def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
     """Return the values with one or all elements set to a level, if the type can hold the level.
 
-    Ascending integers stay ascending, with the level as their step; integers that were never negative stay
-    so. True and False are levels of flags only.
+    Ascending integers stay ascending, with the level as their step; integers that were not negative stay that
+    way. Only flags have the levels True and False.
     """
     if values is None:
         values = tensor.clone()
@@ -88,7 +88,7 @@ def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any
     flat = tensor.reshape(-1).to(torch.int64)
     low, high = int(flat.min()), int(flat.max())
     if boldness in _LARGEST_GUESSES:
-        # Extend the range, but a tight one only if all integers were equal.
+        # Extend the range; but extend a tight range only if all integers were equal.
         if boldness != TIGHT or low == high:
             high = max(high, low + _LARGEST_GUESSES[boldness])
         new = torch.randint(low, high + 1, flat.shape, generator=generator)
@@ -120,7 +120,7 @@ def _rises(flat: Any) -> bool:
 
 _MOST_PLACES = 1 << 20
 _ATTEMPTS = 10
-"""Attempts at one boldness before a milder one: the program may accept only a few values."""
+"""How many attempts with one boldness are made before a milder one: the program may accept few values."""
 
 Run = Callable[[Question], Answer]
 """Runs a batch on other values."""
@@ -129,8 +129,8 @@ Run = Callable[[Question], Answer]
 def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
     """Return a rejected question with the boldest values that the program accepts input by input.
 
-    For example, an index has to stay within its table, but the lengths next to it may still vary.
-    `choosable` are the numbers of the inputs for which only some values may be allowed.
+    For example, an index has to stay within its table, but lengths beside it may still vary. `choosable` are
+    the numbers of the inputs for which perhaps only some values are allowed.
     """
     wished = question.boldness
     found = replace(question, boldness=(CAREFUL,) * len(wished))
@@ -145,12 +145,14 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
 
 
 def _varied(answer: Answer, number: int) -> bool:
-    """Return whether a run did not reject this input's values, and these really were different."""
+    """Return whether a run accepted new values of this input that really were different."""
     return bool(answer.trouble) or (not answer.error and number in answer.value.varied)
 
 
 def taken(question: Question, run: Run) -> tuple[Question, Answer]:
-    """Return a question and its answer, after making the question milder while the program fails on it."""
+    """Return a question and its answer, after making the question milder as long as the program
+    fails on it.
+    """
     for milder in _milder(question):
         for attempt in range(_ATTEMPTS if milder.varying or milder.groups else 1):
             question = replace(milder, attempt=attempt)
@@ -172,7 +174,7 @@ def _milder(question: Question) -> Iterator[Question]:
 def varied_since(first: Any, run: Any, question: Question) -> frozenset[int]:
     """Return the numbers of the inputs that had other values in a run.
 
-    If the program fills them itself, the values are compared with those of its first run, since it may
+    If the program itself fills them, the values are compared with those of its first run, because it may
     ignore the seed.
     """
     if not question.prepared:
@@ -192,7 +194,7 @@ def wildly(question: Question) -> Question:
 
 
 def with_contrary_flags(question: Question) -> Question:
-    """Return the question with all flags negated in each tensor of flags that may vary."""
+    """Return the question with all flags negated, in each tensor of flags that may vary."""
     each = zip(question.inputs, question.boldness, strict=True)
     contrary = (CONTRARY if view.dtype is torch.bool and one != CAREFUL else one for view, one in each)
     return replace(question, boldness=tuple(contrary))

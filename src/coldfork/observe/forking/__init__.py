@@ -1,1 +1,1 @@
-"""The examination of a fork: things that the process holds, the child's purpose, and its touches."""
+"""Examine forks: what the process holds, the purpose of the child, and what the child touches."""

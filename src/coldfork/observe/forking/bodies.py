@@ -1,7 +1,4 @@
-"""Find the program's functions that a child will run, if the code that starts the child shows them.
-
-Nothing is judged here and nothing is called: functions and their objects are only inspected.
-"""
+"""Find the program's functions that a child will run, as far as the code that starts the child shows them."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ _GIVEN_TO_WORKERS = {
     DATALOADER: (("init_fn", "its worker_init_fn"), ("collate_fn", "its collate_fn")),
     POOL: (("initializer", "its initializer"),),
 }
-"""Functions that workers of a known kind certainly call: the parameters that hold them, and names."""
+"""Functions that workers of a known kind certainly call: the parameters that hold them, and descriptions."""
 
 
 _CALLED = {PREEXEC: "its preexec_fn", PROCESS: "its function"}
@@ -54,13 +51,13 @@ class Body:
         self.owner: object = owner
         """The object whose method it is; None for a plain function."""
         self.arguments: Mapping[str, object] | None = arguments
-        """Its arguments, by the names of its parameters; None where they are unknown."""
+        """The arguments, by parameter name; None if they are unknown."""
         self.iterated: bool = False
-        """Whether its return value is iterated."""
+        """Whether the function's return value is iterated."""
 
 
 def bodies_at(frame: FrameType | None) -> list[Body]:
-    """Return the functions called by the child that this frame, or one of its callers, is forking."""
+    """Return the functions that a child will call, given the frame that forks it or that frame's callers."""
     process = process_at(frame)
     return of_purpose(*purpose_and_target(frame)) if process is None else of_process(process)
 
@@ -77,13 +74,15 @@ def of_process(process: Any) -> list[Body]:
 
 
 def of_purpose(purpose: str, target: object) -> list[Body]:
-    """Return the function that a child of this purpose calls, if it runs only one; nothing for a worker."""
+    """Return the only function that a child of this purpose calls; nothing for a worker, which calls
+    several.
+    """
     given: _Given | None = ((), {}) if purpose == PREEXEC else None
     return _several((_CALLED[purpose], target), given=given) if purpose in _CALLED else []
 
 
 def _arguments(process: Any, target: Any) -> dict[str, Any]:
-    """Return a worker function's arguments, by the names of its parameters."""
+    """Return the arguments of a worker's function, by parameter name."""
     code = getattr(unwrapped(target), "__code__", None)
     names = () if code is None else code.co_varnames[: code.co_argcount]
     return {**dict(zip(names, process._args, strict=False)), **process._kwargs}
@@ -108,7 +107,7 @@ def _of_worker(kind: str, given: dict[str, Any]) -> Iterator[Body]:
 
 
 def _innermost(dataset: Any) -> Any:
-    """Return the program's own data set, which wrappers of PyTorch's may contain."""
+    """Return the program's own data set, which wrappers of PyTorch may contain."""
     for _ in range(8):
         inside = getattr(dataset, "dataset", None)
         if type(dataset).__module__ != "torch.utils.data.dataset" or inside is None:
@@ -118,7 +117,9 @@ def _innermost(dataset: Any) -> Any:
 
 
 def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Body]:
-    """Return the functions that run when these objects are called, with the `given` arguments if known."""
+    """Return the functions that run if these objects are called, with the `given` arguments if they are
+    known.
+    """
     found = []
     for who, thing in named:
         function, owner = _function_of(thing)
@@ -130,7 +131,7 @@ def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Bo
 def _arguments_of(
     thing: Any, function: FunctionType, owner: object, given: _Given | None
 ) -> dict[str, object] | None:
-    """Return a function's arguments by parameter, including those of a partial and the defaults."""
+    """Return a function's arguments by parameter name, including those of a partial and default values."""
     if given is None:
         return None
     positional, keywords = given
@@ -158,7 +159,7 @@ def _function_of(thing: object) -> tuple[FunctionType | None, object]:
     """Return the function that runs when this object is called, and the object that it is bound to."""
     called: Any = unwrapped(thing)
     if not isinstance(called, (FunctionType, MethodType, type)):
-        # A callable object runs `__call__`; a built-in runs no Python function.
+        # Calling an object runs its `__call__`; calling a built-in runs no Python function.
         inside = next((one for cls in type(called).__mro__ if (one := vars(cls).get("__call__"))), None)
         return (inside, called) if isinstance(inside, FunctionType) else (None, None)
     if isinstance(called, MethodType):

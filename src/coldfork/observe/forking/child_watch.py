@@ -1,4 +1,4 @@
-"""Record the things that a forked child inherits from a watched process, and those that it touches."""
+"""Record what a forked child inherits from a watched process, and what it touches."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ TOUCHES = "touches-poisoned"
 """The kind of effect of a child that uses what its parent held."""
 
 _SIGNS = ("re-initialize", "initialization error", "not initialized", "not_initialized", "forked")
-"""Phrases in errors that a fork has caused: other errors may be about a device, too."""
+"""Phrases in errors that a fork has caused; other errors may concern a device, too."""
 
 _ASLEEP = (ABSENT, COLD)
 _SHOWN_BY_MODULES = ("grpc", "numba.np.ufunc.parallel")
-"""Modules after whose import something may be held without any accelerator awake."""
+"""Modules after whose import something may be held even if no accelerator is awake."""
 
 
 class ChildWatch:
-    """A watch that examines each fork before it, and catches errors about held things in the child."""
+    """Examines each fork before it happens, and catches errors about held things in the child."""
 
     def __init__(self, tell: Callable[[Event], None]) -> None:
         self._tell = tell
@@ -48,7 +48,7 @@ class ChildWatch:
         self._told: set[tuple[str, bool]] = set()
 
     def before(self, states: Sequence[Event], frame: FrameType | None) -> Event:
-        """Return the things that a child forked now inherits, and its purpose, in a recording's form."""
+        """Return what a child forked now would inherit, and its purpose, as entries of a recording."""
         awake = [str(one["accelerator"]) for one in states if one["status"] in (AWAKE, POISONED)]
         self._handed_on[get_ident()] = awake
         asked = (
@@ -68,7 +68,7 @@ class ChildWatch:
         self._handed_on.pop(get_ident(), None)
 
     def in_child(self) -> None:
-        """After the fork, in the child: catch errors about runtimes that were awake in the parent."""
+        """In the child, after the fork, catch errors about runtimes that were awake in the parent."""
         handed_on = self._handed_on.pop(get_ident(), [])
         self._handed_on.clear()
         self._told.clear()
@@ -89,10 +89,10 @@ class ChildWatch:
 
 
 class _Here:
-    """This process as a `Holder`, with the states that were just read."""
+    """This process as a `Holder`, with states that were just read."""
 
     def __init__(self, states: Iterable[Event]) -> None:
-        # In a watched program this module is already imported.
+        # In a watched program this module has already been imported.
         LATE.load("coldfork.observe.states")
         from coldfork.observe.states import examination
 
@@ -121,8 +121,8 @@ class _Here:
 
 
 def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
-    """Return which held things the child is certain to touch."""
-    # Imported only here, since most programs fork while they hold nothing that matters.
+    """Return which of the held things the child is certain to touch."""
+    # Imported here, because most programs hold nothing that matters when they fork.
     LATE.load("coldfork.observe.forking.bodies")
     LATE.load("coldfork.observe.forking.questions")
     from coldfork.observe.forking.bodies import bodies_at
@@ -133,7 +133,7 @@ def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
 
 
 def _frames_of(error: BaseException) -> list[Event]:
-    """Return the frames that an error has passed or has yet to pass, outermost first."""
+    """Return the frames that an error has passed or will pass, outermost first."""
     trace = error.__traceback__
     frames = current(None if trace is None else trace.tb_frame.f_back)
     while trace is not None:

@@ -1,7 +1,7 @@
 """Find out who will catch an error being raised: the program, or a package that called the program.
 
-A server that calls an application catches whatever it raises, answers with an error, and goes on. An error
-that only the server catches has left the program, however well the process ends.
+A server that calls an application catches its errors, answers with an error, and continues. If only the
+server catches an error, it has left the program, even if the process later ends well.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MATCHES = "CHECK_EXC_MATCH"
 
 
 def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
-    """Return whether an error raised in this frame will leave the program's code for a calling package.
+    """Return whether an error raised in this frame will leave the program's code for a package that calls it.
 
-    False where the program catches it, or a package that the program called; False also where only the
-    standard library does, which may return it to the program, as a future does.
+    Return False if the program catches it, or a package that the program called. Also return False if only
+    the standard library catches it, because that may return it to the program, as a future does.
     """
     LATE.load("dis")
     passed_own = False
@@ -63,7 +63,7 @@ def catches(error: BaseException, frame: FrameType) -> bool:
 def _has_clause(
     error: BaseException, frame: FrameType, code: Mapping[int, Instruction], handler: int
 ) -> bool:
-    """Return whether a handler has a clause for the error; unreadable clauses count as such."""
+    """Return whether a handler has a clause for the error; a clause that cannot be read counts as one."""
     rest = _from(code, handler)
     if next(rest).opname != "PUSH_EXC_INFO":
         return False
@@ -82,7 +82,7 @@ def _has_clause(
 
 
 def _types(code: Iterator[Instruction], frame: FrameType) -> tuple[list[Any], Instruction | None]:
-    """Return the types that a clause names, None for unknown ones, and the instruction after them."""
+    """Return the types that a clause names, with None for unknown ones, and the instruction that follows."""
     names: Mapping[str, Any] = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     types: list[Any] = []
     for one in code:

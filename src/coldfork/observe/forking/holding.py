@@ -1,4 +1,4 @@
-"""A held thing, and the interface of a process for the code that looks for held things."""
+"""A held thing, and the interface through which the search for held things sees a process."""
 
 from __future__ import annotations
 
@@ -42,15 +42,17 @@ class Holding:
         evidence: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.name: str = name
-        """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or the name of what a lock guards."""
+        """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or for a lock the name of what it
+        guards.
+        """
         self.code: str = code
         self.what: str = what
-        """A clause: `cuda is awake here`."""
+        """A clause such as `cuda is awake here`."""
         self.aside: str = aside
-        """The text after the waker's name in that clause."""
+        """The text that follows the waker's name in that clause."""
         self.accelerator: str | None = accelerator
         self.doubtful: bool = doubtful
-        """True where it could not be found out whether it is held, or what it does."""
+        """True if it is unknown whether the thing is held, or what it does."""
         self.evidence: tuple[tuple[str, str], ...] = evidence
 
     def as_object(self) -> dict[str, Any]:

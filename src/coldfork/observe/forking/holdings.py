@@ -1,6 +1,7 @@
 """Find the things that this process holds now, and that a forked child could not use.
 
-Nothing is judged here: `coldfork.model.forking` says which of it breaks a child, and on what condition.
+Nothing is judged here: `coldfork.model.forking` says which of these things break a child, and under which
+condition.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.reading import Reading
 
 DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
-"""The runtimes that no forked child of an awake process can use, whatever the circumstances."""
+"""The runtimes that, once awake, no forked child can use, whatever the circumstances."""
 
 TOKENIZERS = "TOKENIZERS_PARALLELISM"
 # The values that turn threads off, from src/utils/parallelism.rs of tokenizers.
@@ -39,7 +40,7 @@ def held(holder: Holder) -> list[Holding]:
 
 
 def device(accelerator: str, holder: Holder) -> Holding | None:
-    """Return a runtime that is awake in this process, or was in the process that forked it."""
+    """Return a runtime that is awake in this process, or was awake in the process that forked it."""
     reading = holder.readings.get(accelerator)
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -77,7 +78,7 @@ def openmp_pool(holder: Holder) -> Holding | None:
 
 
 def openmp_unreadable(holder: Holder) -> Holding | None:
-    """Return OpenMP if its state cannot be read, or comes from a parent."""
+    """Return OpenMP if its state cannot be read or comes from a parent."""
     reading = holder.readings.get("openmp")
     if reading is None:
         return None
@@ -90,7 +91,9 @@ def openmp_unreadable(holder: Holder) -> Holding | None:
 
 
 def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
-    """Return numba's parallel loops on GNU OpenMP, since numba ends a forked child that runs such a loop."""
+    """Return numba's parallel loops on GNU OpenMP, because numba ends a forked child that runs such
+    a loop.
+    """
     names = holder.module("numba.np.ufunc.parallel")
     if names is None or names.get("_threading_layer") != "omp":
         return None
@@ -106,7 +109,7 @@ def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
 
 
 def tokenizers_pool(holder: Holder) -> Holding | None:
-    """Return the thread pool of tokenizers, unless tokenizers makes a forked child do without the pool."""
+    """Return the thread pool of tokenizers, unless tokenizers makes forked children do without it."""
     reading = holder.readings.get("tokenizers")
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -123,7 +126,7 @@ def tokenizers_pool(holder: Holder) -> Holding | None:
 
 
 def grpc_connections(holder: Holder) -> Holding | None:
-    """Return gRPC if it is in use, as its threads show: they end when the last channel is closed.
+    """Return gRPC if its threads show that it is in use; they end when the last channel is closed.
 
     Measured with 1.50, 1.62 and 1.76: see docs/explanation/start-policy.md.
     """

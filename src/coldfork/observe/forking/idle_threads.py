@@ -1,9 +1,9 @@
-"""Find the Python threads that only wait for work, and hold no lock that a forked child could need.
+"""Find the Python threads that merely wait for work, and hold no lock that a forked child could need.
 
-A fork copies only the forking thread. What another thread has locked at that moment stays locked in the
-child; a thread without locks is not missed. Most are of that kind: a worker that waits on a queue. CPython
-releases its own locks in the child: that of all imports, those of logging and its handlers, those of
-threading.
+A fork copies only the forking thread. A lock that another thread holds at that moment stays locked in the
+child; a thread without locks is not missed. Most threads are like that, such as a worker that waits for a
+queue. CPython releases its own locks in the child: the one for all imports, and those of logging, its
+handlers and threading.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WAITS = frozenset(
     {
         # The queue is written in C, so while a worker waits, its own frame is the innermost.
         ("concurrent.futures.thread", "_worker"),
-        # These functions release their lock while they wait; calling frames are checked as well.
+        # These functions release their lock while they wait; the frames that call them are checked as well.
         ("threading", "wait"),
         ("threading", "_wait_for_tstate_lock"),
         ("threading", "join"),
@@ -35,7 +35,7 @@ _WAITS = frozenset(
         ("socket", "accept"),
     }
 )
-"""The functions in which a thread waits and holds nothing: module and function, innermost on the stack."""
+"""The functions in which a thread waits and holds nothing, if they are innermost: module and function."""
 
 _THROUGH = frozenset(
     {
@@ -70,11 +70,11 @@ class PythonThread:
     ) -> None:
         self.name: str = name
         self.idle: bool = idle
-        """Whether it only waits, with nothing locked."""
+        """Whether the thread merely waits, and holds no lock."""
         self.importing: str | None = importing
-        """The module that it is importing, whose lock it has."""
+        """The module that it is importing, so that it holds the module's lock."""
         self.place: str | None = place
-        """Its present line in the program, if it is not idle."""
+        """Its current line in the program, if it is not idle."""
 
     def __repr__(self) -> str:
         return f"<{self.name}{' idle' if self.idle else ''}>"
@@ -104,7 +104,7 @@ def _looked_at(name: str, innermost: FrameType) -> PythonThread:
 
 
 def _waits(frame: FrameType) -> bool:
-    """Return whether a thread waits, as far as its innermost frame shows."""
+    """Return whether a thread is waiting, as far as its innermost frame shows."""
     if _place(frame) in _WAITS:
         return True
     called = _called(frame)
@@ -168,8 +168,8 @@ def _inside_with(frame: FrameType) -> bool:
 def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
     """Yield the ranges of a function's instructions that are blocks of `with` statements.
 
-    From Python 3.11 on, a table names the handler of each range, and that of a `with` begins by calling its
-    `__exit__`.
+    From Python 3.11 on, a table gives the handler of each range of instructions; the handler of a `with`
+    begins by calling `__exit__`.
     """
     import dis
 

@@ -1,7 +1,7 @@
 """Determine the purpose of a child from the functions that are about to fork it.
 
-The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text: a watched
-program may never have needed enumerations.
+The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text, because a
+watched program may not have imported enumerations.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ LAUNCHERS = ("multiprocessing", "billiard", "multiprocess")
 
 _POPEN = ("subprocess", "_execute_child")
 _NEAR = 3
-"""How many frames are searched for the call that forks: `pty.fork` and a wrapper come in between."""
+"""How many frames are searched for the call that forks; `pty.fork` and a wrapper may lie in between."""
 _LAUNCH_NEAR = 8
-"""The same from the fork to the `Popen` of multiprocessing, with the guard's own wrapper in between."""
+"""The same, from the fork to multiprocessing's `Popen`; the guard's own wrapper may lie in between."""
 
 WORKERS = {
     ("torch.utils.data._utils.worker", "_worker_loop"): DATALOADER,
     ("torch.utils.data.dataloader", "DataLoader"): DATALOADER,
-    # `Pool`, and joblib's pool, which is built on `Pool`: a worker gets tasks through a queue.
+    # `Pool`, and joblib's pool, which is based on it: a worker gets its tasks through a queue.
     ("multiprocessing.pool", "worker"): POOL,
     ("billiard.pool", "Worker"): POOL,
     ("multiprocess.pool", "worker"): POOL,
@@ -61,7 +61,7 @@ WORKERS = {
     ("multiprocessing.managers", "BaseManager._run_server"): POOL,
     ("pebble.pool.process", "worker_process"): POOL,
 }
-"""The functions that workers of a known kind run, and the classes that start them."""
+"""The functions that workers of a known kind run, or the classes that start them, each with the purpose."""
 
 
 def purpose_of(frame: FrameType | None) -> str:
@@ -87,7 +87,9 @@ def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
 
 
 def process_at(frame: FrameType | None) -> Any:
-    """Return the process of multiprocessing that this frame or a caller is starting, or None."""
+    """Return the process of multiprocessing that this frame or a caller of it is starting; None
+    without one.
+    """
     at, distance = frame, 0
     while at is not None and distance < _LAUNCH_NEAR:
         if at.f_code.co_name == "_launch" and str(at.f_globals.get("__name__")).endswith(".popen_fork"):
@@ -107,7 +109,7 @@ def of_process(process: Any) -> tuple[str, Any]:
 
 
 def of_target(target: Any) -> str | None:
-    """Return the kind of worker that runs this function or starts as this class; None if unknown."""
+    """Return the kind of worker that runs this function or is started by this class; None if unknown."""
     target = unwrapped(target)
     place = (getattr(target, "__module__", None), getattr(target, "__qualname__", None))
     return WORKERS.get(place)  # type: ignore[arg-type]
@@ -121,7 +123,7 @@ def unwrapped(function: Any) -> Any:
 
 
 def does_nothing(function: Callable[..., Any]) -> bool:
-    """Return whether a preexec_fn only calls the kernel, as `os.setsid` and functions that use it do."""
+    """Return whether a `preexec_fn` only calls the kernel, like `os.setsid` and functions that use it."""
     handed: list[object] = []
     while hasattr(function, "func") and hasattr(function, "keywords"):
         handed += [*function.args, *function.keywords.values()]  # type: ignore[attr-defined]
@@ -158,7 +160,7 @@ def _asks_only_the_kernel(function: Any) -> bool:
 
 def _is_of_the_system(value: Any) -> bool:
     if type(value) in _HARMLESS_VALUES:
-        # Names that the module does not define are Python's built-ins.
+        # Names that the module does not define are those of built-ins.
         return True
     if type(value) is tuple:
         return all(map(_is_of_the_system, value))

@@ -1,7 +1,8 @@
-"""Ask another process which accelerators a function of this program is certain to touch, by its source.
+"""Ask another process which accelerators a function of this program is certain to touch, judging by its
+source.
 
-`BodyReach` asks once for a function, and again only if what the function may read has changed. The answer is
-kept on disk until one of the files that it was read from changes.
+`BodyReach` asks once about each function, and again only if values that the function may read have changed.
+The answer is kept on disk until one of the files that it was read from changes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     Touches = list[dict[str, Any]]
 
 DEADLINE = 5.0
-"""How many seconds reading one function may take; after that nothing is certain of it."""
+"""How many seconds the reading of one function may take; after that, nothing counts as certain."""
 _MOST_QUESTIONS = 3
-"""How often one function is asked about, if what it reads differs each time."""
+"""How often to ask about one function if the values that it reads differ each time."""
 _LARGEST = 1_000_000
 _INSTALLED = ("site-packages", "dist-packages")
 _OF_TORCH = {"torch": "", "coldfork": ""}
@@ -44,7 +45,9 @@ class BodyReach:
         """The answers about each function, by question."""
 
     def __call__(self, bodies: Iterable[Body]) -> dict[str, Deed]:
-        """Return the accelerators that these functions are certain to touch, and the acts; never raises."""
+        """Return the accelerators that these functions are certain to touch, with the acts; never raise an
+        error.
+        """
         found: dict[str, Deed] = {}
         for body in bodies:
             try:
@@ -63,13 +66,13 @@ class BodyReach:
         key = body.function.__code__, None if body.owner is None else type(body.owner)
         answers = self._asked.setdefault(key, {})
         if said not in answers and len(answers) >= _MOST_QUESTIONS and question.get("arguments"):
-            # After many questions, ask only once more for all other arguments, as unknown ones.
+            # After many questions, ask once more with unknown arguments, which covers all others.
             said = json.dumps({**question, "arguments": None}, sort_keys=True)
             answers = self._asked.setdefault((*key, None), {})
         if said not in answers:
             if len(answers) >= _MOST_QUESTIONS or len(said) > _LARGEST:
                 return ()
-            # Stored before asking, so that a question which gets no answer is not asked again.
+            # Stored before asking, so that a question that gets no answer is not asked again.
             answers[said] = ()
             answers[said] = tuple(self._answer(said, body.who))
         return answers[said]
@@ -123,7 +126,7 @@ def question_of(body: Body) -> Question | None:
 
 
 def _machine() -> Question:
-    """Return the facts about this process that decide which knowledge of libraries applies."""
+    """Return the facts about this process that decide which entries of the catalogue apply."""
     return {
         "search": [
             folder for folder in map(os.path.abspath, sys.path) if os.path.basename(folder) in _INSTALLED
@@ -164,7 +167,7 @@ def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
 
 
 def profile() -> str:
-    """Return the profile to assume: the one that the loaded PyTorch was built for, or else CUDA."""
+    """Return the profile to assume: the one that the loaded PyTorch was built for, otherwise CUDA."""
     version = sys.modules.get("torch.version")
     if isinstance(getattr(version, "hip", None), str):
         return "rocm"
@@ -172,8 +175,8 @@ def profile() -> str:
 
 
 def touches(question: str, deadline: float) -> Touches:
-    """Return what the function is certain to touch; nothing if the answer takes too long."""
-    # Imported only here, since most processes need neither another process nor the cache.
+    """Return what the function is certain to touch; return nothing if the answer takes too long."""
+    # Imported here, because most processes need neither another process nor the cache.
     LATE.load("coldfork.observe.kept_files")
     LATE.load("coldfork.observe.processes.asking")
     from coldfork import __version__
@@ -197,7 +200,7 @@ def touches(question: str, deadline: float) -> Touches:
 
 
 def _stamp(files: Iterable[str]) -> str:
-    """Return a stamp that changes with the files that were read."""
+    """Return a stamp that changes with the files that the answer was read from."""
     from coldfork.observe.kept_files import digest
 
     return digest(tuple((file, *_times(file)) for file in sorted(files)))

@@ -1,4 +1,4 @@
-"""Find the threads that a forked child would lack: those of libraries, and Python's own."""
+"""Find the threads that a forked child would lack: those of libraries and Python's own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 GNU = "libgomp"
 CYGRPC = "cygrpc"
-# Libraries with fork handlers that recreate their threads in a child.
+# Libraries with fork handlers that recreate their threads in the child.
 _INTEL = ("libiomp5", "libomp")
 
-# Libraries whose threads a child does not lack: it recreates them, or starts others.
+# Libraries whose threads a child does not miss, because it recreates them or starts others.
 _HARMLESS = (
     "libopenblas",
     "libscipy_openblas",
@@ -27,7 +27,7 @@ _HARMLESS = (
     *_INTEL,
 )
 # PyTorch drops its pool for mobile kernels in a forked child. The pool exists once a program sets how many
-# threads PyTorch may use. Its threads have no names of their own, unlike PyTorch's other threads.
+# threads PyTorch may use. Unlike PyTorch's other threads, its threads have no names of their own.
 _TORCH = "libtorch_cpu"
 _OTHERS_OF_TORCH = ("pt_", "Caffe")
 # Libraries whose threads other probes report.
@@ -39,7 +39,7 @@ _KNOWN = (
 
 
 def strange_threads(holder: Holder) -> Holding | None:
-    """Return the threads of libraries with unknown behaviour after a fork."""
+    """Return threads of libraries whose behaviour after a fork is unknown."""
     threads = holder.threads
     if threads is None:
         what = "the threads of a process cannot be read on this system"

@@ -1,11 +1,12 @@
-"""Notice that a forked child touches a thing that its parent held, by the error of the framework.
+"""Notice, by a framework's error, that a forked child touches something that its parent held.
 
-It sees that error twice: where it is raised, and where it leaves the code that might have caught it. A child
-that catches it may go on without the device; a server that catches what its application raises does not.
+The error is seen twice: where it is raised, and where it leaves the code that might have caught it. If the
+child's program catches it, the program may continue without the device; if only a server around the program
+catches it, it has failed.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
-may wait for a thread that is gone. The one module that is needed later comes through `late_imports`, or not
-at all.
+may wait for a thread that is gone. The one module that is needed later is imported through `late_imports`, or
+not at all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _WORDS = {
     "jax": ("jax", "xla"),
     "jax-cpu": ("jax", "xla"),
 }
-"""Phrases of a framework's error about each accelerator, in lower case; the others hang silently."""
+"""Phrases in a framework's errors about each accelerator, in lower case; other accelerators hang silently."""
 
 _DEEPEST = 10
 
@@ -42,7 +43,7 @@ _RUNNERS = (
     ("billiard.process", "BaseProcess", "run"),
     ("multiprocess.process", "BaseProcess", "run"),
 )
-#: Classes in which workers wrap an error for their parent: an argument, or the error being handled.
+# Classes in which workers wrap an error for their parent; the error is an argument, or the one being handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
     ("multiprocess.pool", "ExceptionWithTraceback"),
@@ -53,7 +54,7 @@ _CARRIERS = (
     ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
-#: Functions with which a worker only logs the error of its initializer, before it ends with status 0.
+# Functions with which a worker merely logs the error of its initializer, before it ends with status 0.
 _LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
 WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))
@@ -64,23 +65,25 @@ _FRAMEWORKS = ("torch", "coldfork", "jax", "cupy", "numba", "pyopencl")
 
 
 class Touches:
-    """A watch for the errors of a child that has touched a thing that its parent held."""
+    """Watches for the errors of a child that has touched something that its parent held."""
 
     def __init__(self, seen: Callable[[BaseException, str, bool], None]) -> None:
         self._seen = seen
-        """Called with an error, the runtime that it is about, and whether it leaves here the code that might
+        """Called with an error, the runtime that it is about, and whether it is leaving the code that might
         have caught it."""
         self._accelerators: set[str] = set()
 
     def arm(self, accelerators: Iterable[str]) -> bool:
-        """In the child, begin to catch errors about these runtimes; return False if none raises any."""
+        """In the child, begin to catch errors about these runtimes; return False if none of them raises
+        errors.
+        """
         self._accelerators = _WORDS.keys() & set(accelerators)
         for name in WRAPPED if self._accelerators else ():
             self.loaded(name)
         return bool(self._accelerators)
 
     def loaded(self, name: str) -> None:
-        """Wrap those functions of a newly loaded module that errors pass through."""
+        """Wrap the functions of a newly loaded module through which errors pass."""
         if not self._accelerators:
             return
         module: Any = sys.modules.get(name)
@@ -107,7 +110,7 @@ class Touches:
                     self._seen(one, about, leaves)
                     return
         except Exception:
-            # A failure in the error's own methods must not keep the program's error from being reported.
+            # The error's own methods have failed; the program's error must be reported all the same.
             return
 
     def _about(self, error: BaseException) -> str | None:
@@ -116,7 +119,7 @@ class Touches:
         return next(fitting, None)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Callable[..., Any]]) -> None:
-        # Read from the dictionary of the module or class, either of which may customise attribute access.
+        # Read from the module's or class's dictionary, because either may customise attribute access.
         original = getattr(owner, "__dict__", {}).get(name)
         if not callable(original) or getattr(original, _MARK, None) is self:
             return
@@ -140,7 +143,7 @@ class Touches:
         logger.__dict__[name] = logging
 
     def _calling(self, accelerator: str) -> Callable[[Any], Callable[..., Any]]:
-        """Return a decorator for a function all of whose errors are about this accelerator."""
+        """Return a decorator for a function whose errors are all about this accelerator."""
 
         def at_call(original: Any) -> Callable[..., Any]:
             return self._at_call(original, certainly=accelerator)
@@ -185,14 +188,14 @@ def _chain(error: object) -> Iterator[BaseException]:
 
 
 def line_of(error: BaseException) -> tuple[str, int] | None:
-    """Return the program's line in which the child touched a thing that it could not use."""
+    """Return the line of the program in which the child touched something that it could not use."""
     found = None
     trace = error.__traceback__
     while trace is not None:
         if _is_of_the_program(trace.tb_frame):
             found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
-    # While an error is still propagating, the outer frames are on the stack and not in its traceback.
+    # While an error is propagating, the outer frames are still on the stack and not yet in its traceback.
     frame = sys._getframe()
     while found is None and frame.f_back is not None:
         frame = frame.f_back

@@ -1,7 +1,7 @@
-"""Read the constants that a function may use: of modules, classes, its object and its closure.
+"""Read the constants that a function may use: those of modules, classes, its object and its closure.
 
-What it holds now decides what it will do in a child, whatever the source says: a module may have been given
-another device since. Objects are not looked into; they are passed on as unknown.
+Their present values decide what the function will do in a child: a module's variable may have been set to
+another device since the import. Objects are not inspected, but passed on as unknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNBOUNDED = 2**31 - 1
 """The most items in a queue of multiprocessing without a given size."""
 _FOREIGN = sys.stdlib_module_names - {"__main__"} | {"torch"}
 _DEFINED = (FunctionType, BuiltinFunctionType, ModuleType, type)
-"""Kinds of values that the source tells, unless another one has taken the name."""
+"""Kinds of values that the source shows, unless another value has been assigned to the name."""
 _OF_CLASSES = (*_DEFINED, classmethod, staticmethod, property)
 
 
@@ -60,7 +60,7 @@ def of_closure(function: FunctionType, depth: int = 2) -> Given:
 
 
 def as_given(value: object) -> Any:
-    """Return the description of a constant, or of an object by its standard class; None for others."""
+    """Return the description of a constant, or of an object by its standard class; None for all others."""
     kind = type(value)
     if kind in _CONSTANTS:
         return {"is": value} if len(str(value)) <= _LONGEST else None
@@ -75,9 +75,9 @@ def as_given(value: object) -> Any:
 
 
 def as_argument(value: object, depth: int = 2) -> Any:
-    """Return the description of an argument: the sign of a number, a container with its items, an object.
+    """Return the description of an argument: a number by its sign, a container by its items, or an object.
 
-    Exact values that differ between workers would make each of them a separate question.
+    With exact values, which differ between workers, there would be a question for each worker.
     """
     if type(value) is int and value >= 0:
         return {"natural": True}
@@ -97,7 +97,7 @@ def as_argument(value: object, depth: int = 2) -> Any:
 
 
 def _as_function(function: FunctionType, depth: int) -> Any:
-    """Return the description of a function of the program's own, so that calls of it can be followed."""
+    """Return the description of one of the program's functions, so that calls of it can be followed."""
     if not depth or function.__module__.partition(".")[0] in _FOREIGN:
         return None
     code = function.__code__

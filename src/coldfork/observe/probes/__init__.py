@@ -1,1 +1,1 @@
-"""Probes, a module for each runtime, which find its state without initialising or importing anything."""
+"""Probes, one module for each runtime, which find its state without initialising or importing anything."""

@@ -1,8 +1,8 @@
 """Ask CUDA's driver whether it has been initialised in this process.
 
 Before `cuInit` every function of the driver answers CUDA_ERROR_NOT_INITIALIZED, and none of those asked here
-initialises it. In a child forked after `cuInit` they answer the same, so only the parent's record tells cold
-from poisoned.
+initialises it. In a child forked after `cuInit` the answer is the same, so only the parent's record
+distinguishes cold from poisoned.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CudaDriver:
     def find(self, path: str | None = None) -> bool:
         """Look up the functions in the library; return False if it is not loaded, or lacks them.
 
-        It is sought by the name under which every program loads it, and by its file if that is known.
+        The library is sought under the name by which programs load it, and by its file if that is known.
         """
         if self._count is not None:
             return True
@@ -88,8 +88,8 @@ class CudaDriver:
     def has_context(self) -> bool:
         """Return whether this thread has a current context, or the primary one of any device is active.
 
-        Only for an initialised driver. Another context, made by `cuCtxCreate` on another thread, is not seen:
-        no function of the driver lists them.
+        This is only for an initialised driver. A context that another thread has made with `cuCtxCreate` is
+        not seen, because no function of the driver lists contexts.
         """
         at = self._at
         if self._current is not None and self._current(at["_context"]) == _SUCCESS and self._context.value:

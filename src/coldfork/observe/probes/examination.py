@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ORDER = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "openmp", "polars", "tokenizers")
 # If two probes read one accelerator, the status that comes first in this order counts.
 _WEIGHT = (POISONED, AWAKE, UNKNOWN, COLD, ABSENT)
-# Absence of these is certain even if a process does not show its libraries: their modules show it, or
+# The absence of these is certain even if a process does not show its libraries: JAX shows in its modules, and
 # macOS has no such driver.
 _SURE_ANYWHERE = ("jax", "jax-cpu")
 _NEVER_ON_MACOS = ("cuda", "rocm", "xpu")
@@ -50,13 +50,13 @@ class Examination:
         self._threads: ThreadReader | None = None
 
     def loader(self) -> Loader:
-        """Return the dynamic loader; raise if Python lacks `ctypes` or the system lacks the functions."""
+        """Return the dynamic loader; raise an error if `ctypes` or the system's functions are missing."""
         if self._loader is None:
             self._loader = Loader()
         return self._loader
 
     def driver(self) -> CudaDriver:
-        """Return the interface to CUDA's driver, whether or not the driver is found."""
+        """Return the interface to CUDA's driver, whether or not the driver can be found."""
         if self._driver is None:
             self._driver = CudaDriver(self.loader())
         return self._driver
@@ -77,7 +77,7 @@ class Examination:
     def readings(
         self, parent: Mapping[str, Reading | State] | None = None, process: ProbedProcess | None = None
     ) -> tuple[Reading, ...]:
-        """Return one reading for each accelerator, in a fixed order; never raises."""
+        """Return one reading for each accelerator, in a fixed order; never raise an error."""
         seen = process if process is not None else self.process()
         found: dict[str, Reading] = {}
         for accelerator, probe in self._probes(seen):
@@ -130,7 +130,7 @@ def _asked(accelerator: str, probe: Probe) -> Reading | None:
 
 
 def _sure(reading: Reading, process: ProbedProcess) -> Reading:
-    """Return the reading, but `unknown` for an absence that this system cannot show."""
+    """Return the reading, but as `unknown` if it is an absence that this system cannot show."""
     if reading.status != ABSENT or reading.accelerator in _SURE_ANYWHERE or process.shows_libraries:
         return reading
     if sys.platform == "darwin" and reading.accelerator in _NEVER_ON_MACOS:

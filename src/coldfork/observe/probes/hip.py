@@ -1,7 +1,7 @@
 """AMD's ROCm and Intel's Level Zero, runtimes that initialise themselves before they answer a query.
 
-`hipGetDeviceCount` and `zeInit` initialise. From outside it can be seen whether the process holds open the
-device file that initialising opens.
+Both `hipGetDeviceCount` and `zeInit` initialise the runtime. But whether the process has the device file open
+that the initialisation opens can be seen without asking.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
 
 
 def examine_rocm(process: ProbedProcess) -> Reading:
-    """Return ROCm's state: an initialised runtime keeps the file of its kernel driver open."""
+    """Return ROCm's state, which shows in whether the file of its kernel driver is open."""
     path = process.library(*PREFIXES)
     if path is None:
         return Reading("rocm", ABSENT)
@@ -39,7 +39,7 @@ def examine_rocm(process: ProbedProcess) -> Reading:
 
 
 def examine_xpu(process: ProbedProcess) -> Reading:
-    """Return the state of Intel GPUs, by whether Level Zero's loader has loaded the driver."""
+    """Return the state of Intel GPUs, which shows in whether Level Zero's loader has loaded the driver."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
         reason = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"

@@ -1,4 +1,4 @@
-"""JAX: the backends that have a client, read from JAX's own table without taking its lock."""
+"""JAX: which backends have a client, read from JAX's own table without taking its lock."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tell poisoned from cold in a forked child, by the readings of its parent.
+"""Distinguish poisoned from cold in a forked child, by the readings of its parent.
 
 In a child forked from an awake process, a driver answers as if it had never been touched, and a thread pool
-is gone as if it had never existed. The difference is in the parent's state, noted just before the fork.
+seems never to have existed. Only the parent's state, recorded just before the fork, shows the difference.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Lineage:
         self._absences: set[tuple[int, str]] = set()
 
     def remember(self, readings: Iterable[Reading]) -> None:
-        """Note this process's state for the child that this thread is about to fork."""
+        """Record this process's state for the child that this thread is about to fork."""
         self._about_to_fork[get_ident()] = {reading.accelerator: reading for reading in readings}
         self.attend_forks()
 
     def attend_forks(self) -> None:
-        """From now on, pass the readings noted for a fork to its child, before later fork handlers run.
+        """From now on, pass the readings recorded for a fork to its child, before later fork handlers run.
 
-        Nothing is passed on at a fork that Python does not see, such as one by the C library: what was noted
-        for an earlier fork may be wrong by then.
+        Nothing is passed on at a fork that Python does not see, such as one by C code: readings for an
+        earlier fork may be wrong by then.
         """
         if not self._registered:
             self._registered = True
@@ -72,7 +72,7 @@ class Lineage:
     def judge(
         self, reading: Reading, process: ProbedProcess, parent: Mapping[str, Reading | State] | None = None
     ) -> Reading:
-        """Return the reading of this process, adjusted by its parent's reading if it was forked."""
+        """Return the reading of this process, corrected by its parent's reading if it was forked."""
         recorded: Mapping[str, Reading | State] | None = parent if parent is not None else self.recorded
         if recorded is None:
             return self._without_record(reading, process)
@@ -84,7 +84,7 @@ class Lineage:
         if reading.status == ABSENT:
             self._absences.add(here)
         doubtful = reading.status == COLD or (reading.status == AWAKE and reading.copied)
-        # An accelerator that was absent in this process at first cannot have come with the fork.
+        # An accelerator that was absent here at first cannot have been inherited.
         if not doubtful or here in self._absences or not self._forked(process):
             return reading
         seems = "it looks awake and may be" if reading.status == AWAKE else "it looks cold and may be"

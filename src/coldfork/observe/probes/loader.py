@@ -1,4 +1,4 @@
-"""Ask the dynamic loader for its loaded libraries, without loading one or raising an audit event."""
+"""Ask the dynamic loader which libraries are loaded, without loading any or raising an audit event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SCRUBBED_BYTES = 32
-"""How much of `dl_phdr_info` is overwritten: its padding included, and less than the whole of it."""
+"""How many bytes of `dl_phdr_info` are overwritten: all its padding, but not the whole structure."""
 _MOST_FINGERPRINTS = 4096
 _GLOBALS = "_rtld_global"
 _WITH_SYMBOL = 1
@@ -27,7 +27,8 @@ _TASKS = "/proc/self/task"
 class Loader:
     """A few functions of the C library, which are called with the interpreter's lock released.
 
-    They may wait for a lock that a thread inside `dlopen` holds, and that thread may need the interpreter's.
+    They may wait for a lock that a thread inside `dlopen` holds, and that thread may need the interpreter's
+    lock.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,9 @@ class Loader:
         self._symbol.restype, self._symbol.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
         self._digest: Any = None
         self.counts: tuple[Any, ...] = ()
-        """Words in memory that change when a library is loaded: cheaper than `fingerprint`, where known."""
+        """Words in memory that change when a library is loaded, if they are known; reading them is cheaper
+        than `fingerprint`.
+        """
         if sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8:
             self._prepare_fingerprint(program)
             self.counts = _count_words(ctypes, program)
@@ -61,10 +64,10 @@ class Loader:
 
         `dl_iterate_phdr` passes its callback a structure with the loader's two counters, of what was ever
         loaded and unloaded. A callback in Python would wait for the interpreter's lock while it holds the
-        loader's, and an import in another thread does the opposite: both would wait for ever. So the callback
-        is an existing C function, Python's hash of a piece of memory. The structure is on the stack and its
-        padding is whatever was there before, hence `memset` as the callback of a first round. It also holds
-        an address that differs between threads, and so may the number.
+        loader's, and an import in another thread does the opposite, so that both would wait for ever. So the
+        callback is an existing C function, Python's hash of a piece of memory. The structure is on the stack,
+        and its padding contains whatever was there before; so in a first round the callback is `memset`. It
+        also contains an address that differs between threads, so the number may differ, too.
         """
         if self._digest is None:
             return None
@@ -74,7 +77,8 @@ class Loader:
     def handle(self, *names: bytes) -> int | None:
         """Return the handle of the first of these libraries that is loaded, and keep that one loaded.
 
-        The reference is kept on purpose: the library must not be unloaded while its functions are called.
+        The reference is kept on purpose, because the library must not be unloaded while its functions are
+        called.
         """
         for name in names:
             found = self._open(name, self._only_loaded)
@@ -83,7 +87,7 @@ class Loader:
         return None
 
     def function(self, handle: int, name: bytes, *arguments: Any) -> Any:
-        """Return a library's function of this name, with an int as its result; None if there is none."""
+        """Return a library's function of this name, which returns an int; None if there is none."""
         address = self._symbol(handle, name)
         return self.ctypes.CFUNCTYPE(self.ctypes.c_int, *arguments)(address) if address else None
 
@@ -99,11 +103,11 @@ class Gate:
         self._seen: set[int | None] = set()
         self._latest: int | None = None
         self._files = executable_files(mapped()) if forked and not self._words else None
-        """The files mapped when this process was forked, as long as its loader must not be asked.
+        """The files that were mapped when this process was forked, as long as its loader must not be asked.
 
         At the fork another thread may have been inside the loader. glibc does not release its locks in the
-        child, so a question would wait for ever, and the program might never have asked. A library that was
-        loaded here proves the locks free; until then the loader's count or the memory map tells.
+        child, so a question could wait for ever, even in a program that never asks. If a library has been
+        loaded here, the locks are free; until then the loader's count or the memory map is used.
         """
 
     def changed(self) -> bool:
@@ -118,14 +122,14 @@ class Gate:
                     break
             else:
                 return False
-            # Noted before the look, so that a library loaded during the look leads to another look.
+            # Read before the look, so that a library loaded during the look leads to another look.
             self._counting = [word.value for word in self._words]
             return True
         latest = self._latest = self._fingerprint()
         return latest is None or latest not in self._seen
 
     def settled(self) -> None:
-        """Note that all libraries loaded so far have been looked at."""
+        """Record that all libraries loaded so far have been examined."""
         if self._words:
             self._counted = list(zip(self._words, self._counting, strict=True))
             return
@@ -137,12 +141,13 @@ class Gate:
 def _count_words(ctypes: Any, program: Any) -> tuple[Any, ...]:
     """Return the words in memory that change when a library is loaded; empty if they cannot be found.
 
-    `dl_iterate_phdr` tells the count, and calling it costs some ten times as much as reading it. It is kept
-    in the loader's one structure of globals, whose size the loader's own symbol table tells and whose layout
-    differs between versions. So every word of it that equals the count is watched: the right one is among
-    them, and a false one costs only a needless look when it changes.
+    `dl_iterate_phdr` returns the loader's count of loads, but calling it costs some ten times as much as
+    reading the count. The count is in the loader's only structure of globals. The loader's own symbol table
+    gives the structure's size, but its layout differs between versions. So every word of it that equals the
+    count is watched: the right one is among them, and a wrong one merely costs a needless look when it
+    changes.
 
-    Only while there is one thread: the loader's lock is held while Python code answers it.
+    This is done only while there is one thread, because Python code runs while the loader's lock is held.
     """
     try:
         if os.stat(_TASKS).st_nlink != 3:

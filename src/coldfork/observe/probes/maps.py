@@ -1,4 +1,4 @@
-"""The files in this process's memory and their addresses, from Linux's `/proc/self/maps`."""
+"""The files in this process's memory, with their addresses, from Linux's `/proc/self/maps`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def executable_files(text: bytes) -> frozenset[bytes]:
 def main_stack(text: bytes) -> tuple[int, int] | None:
     """Return the address range of the main thread's stack, including the room into which it can grow.
 
-    The C library reads the whole map anew to answer that, which costs more than the rest of a first look.
+    To answer that, the C library would read the whole map again, which costs more than the rest of a first
+    look.
     """
     where = text.rfind(b"[stack]")
     if where < 0:
@@ -46,7 +47,7 @@ class Maps:
         self.files: tuple[str, ...] = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
         self._names = [(path.rpartition("/")[2], path) for path in self.files]
-        # A line is parsed only when needed, since few addresses are looked up among a thousand lines.
+        # A line is parsed only when needed, because few addresses are looked up among a thousand lines.
         self._lines = text.rstrip(b"\n").split(b"\n") if text else []
 
     def file_at(self, address: int, *, code: bool = True) -> str | None:

@@ -16,8 +16,8 @@ _read = object.__getattribute__
 def namespace(name: str) -> dict[str, Any] | None:
     """Return the present names of an imported module; None if it is not imported, or not a real module.
 
-    A lazy module that would load itself at the first attribute, a `__getattr__`, or a stand-in that answers
-    everything is never asked: only the module's own dictionary is read.
+    Only the module's own dictionary is read. So a lazy module does not load itself, no `__getattr__` runs,
+    and a stand-in that answers everything is not asked.
     """
     module = _modules.get(name)
     if module is None or not issubclass(type(module), _Module):
@@ -30,6 +30,6 @@ def namespace(name: str) -> dict[str, Any] | None:
 
 
 def replaced(name: str) -> bool:
-    """Return whether `sys.modules` holds an object that is not a module under this name."""
+    """Return whether `sys.modules` has, under this name, an object that is not a module."""
     module = _modules.get(name)
     return module is not None and not issubclass(type(module), _Module)

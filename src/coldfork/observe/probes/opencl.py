@@ -1,7 +1,7 @@
 """OpenCL, which would initialise every installed vendor's driver before answering a query.
 
-Its loader opens those drivers at the first question. Whether one of them is in memory, and whether it has
-started threads, can be seen without asking.
+Its loader opens those drivers at the first query. But whether one of them is in memory and has started
+threads can be seen without a query.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenMP: whether a parallel region has left a pool of worker threads behind.
 
-No runtime has a function that tells; the threads themselves are the answer. OpenBLAS keeps threads too, which
-survive a fork by its own handlers and are not counted: they begin in OpenBLAS and not in an OpenMP library.
+No runtime has a function that tells this, so its threads are counted. OpenBLAS has threads too, but these do
+not count: its own handlers make them survive a fork, and they begin in OpenBLAS, not in an OpenMP library.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Find the thread whose pool of libgomp a worker belongs to, for which libgomp has no function.
+"""Find the thread to whose pool a worker of libgomp belongs; libgomp has no function for this.
 
 libgomp keeps one pool for every thread that runs parallel regions. A fork copies the forking thread and its
 knowledge of its pool, but not the pool's threads: the child waits for them for ever. The pools of other
-threads do it no harm. When libgomp starts a worker it passes it a record on the stack of the starting thread,
-and the C library keeps the address of that record. So the stack that contains the address is that of the
-pool's owner.
+threads do no harm. When libgomp starts a worker, it passes a record that is on the starting thread's stack,
+and the C library keeps the record's address. So the stack that contains this address belongs to the pool's
+owner.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Stacks:
     """The address ranges of the stacks of this process's Python threads."""
 
     def __init__(self, loader: Loader, first: Callable[[], Stack | None]) -> None:
-        """`first` returns the stack of the process's first thread, or None if the main thread is not it."""
+        """`first` returns the stack of the process's first thread, or None if that is not the main thread."""
         c = loader.ctypes
         # `PyDLL` keeps the interpreter's lock during calls, so no Python thread ends during a query.
         program = c.PyDLL(None)
@@ -49,7 +49,7 @@ class Stacks:
         here, pid = get_ident(), os.getpid()
         if get_native_id() != pid:
             return self._of(here)
-        # Kept, because glibc reads the whole memory map to find the main thread's stack, which never moves.
+        # Kept, because to find the main thread's stack, which never moves, glibc reads the whole memory map.
         if self._main is None or self._main[:2] != (here, pid):
             self._main = (here, pid, self._first() or self._of(here))
         return self._main[2]

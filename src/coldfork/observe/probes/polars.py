@@ -1,4 +1,4 @@
-"""polars: whether a query has started the engine's pool of threads."""
+"""polars: whether a query has started the engine's thread pool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 ACCELERATOR = "polars"
 PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
-# Threads of the import: the allocator's, and one that removes spilled files. A fork does no harm to them.
+# Threads that the import starts: the allocator's, and one that removes spilled files. A fork does not harm
+# them.
 _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
 # Names of threads, which the kernel cuts to 15 characters.
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
@@ -36,6 +37,6 @@ def _seen(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
 
 
 def _works(name: str) -> bool:
-    """Return whether a thread of this name is the engine's: `polars-0`, `polars-1`, ... are its pool."""
+    """Return whether a thread with this name is the engine's: `polars-0`, `polars-1`, ... are its pool."""
     stem, _, number = name.rpartition("-")
     return name.startswith(_WORKERS) or (stem == "polars" and number.isdigit())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         module: str
 
         def awake(self) -> Awake:
-            """Return the accelerators that are awake according to the module."""
+            """Return the accelerators that are awake according to the module's flags."""
 
 
 # Runtimes whose threads show that they are awake.
@@ -46,14 +46,15 @@ _MOST_LOOKS = 5
 class ExaminationPoller:
     """A poller of the accelerators that are awake in this process, with their levels.
 
-    What was awake once counts as awake until the process ends. In a forked child the poller begins anew, and
-    does not call awake what was awake before the fork: that is poisoned there.
+    An accelerator that was awake once counts as awake until the process ends. In a forked child the poller
+    starts over, and accelerators that were awake before the fork do not count as awake: they are poisoned
+    there.
     """
 
     def __init__(self, examination: Examination) -> None:
         self._examination = examination
         self.failures: dict[str, str] = {}
-        """The runtimes that failed to answer and are asked no more, each with the error."""
+        """The runtimes that failed to answer, each with the error; they are not asked again."""
         self._before_fork: frozenset[str] = frozenset()
         self._modules = sys.modules
         examination.lineage.attend_forks()
@@ -85,7 +86,7 @@ class ExaminationPoller:
 
     def awake(self) -> Awake:
         """Return the awake accelerators, with levels if known; the same tuple while nothing changes."""
-        # Written inline, since each call here costs time: its code is no longer in the CPU's cache.
+        # Written inline, because each call is slow here: its code is no longer in the CPU's cache.
         if self._pid != getpid():
             self._before_fork |= frozenset(self._levels)
             self._begin(forked=True)
@@ -128,7 +129,9 @@ class ExaminationPoller:
             self._fail(flags.module, error)
 
     def _look_at_threads(self, threads: ThreadReader) -> None:
-        """Look at threads that Python did not start, after their number has changed: a pool may be new."""
+        """When the number of threads that Python did not start has changed, look at them: a pool may
+        be new.
+        """
         natives = threads.count()
         process = self._examination.process()
         for probe in _POOLS:
@@ -143,8 +146,8 @@ class ExaminationPoller:
         if settled or self._looks >= _MOST_LOOKS:
             self._looks, self._natives = 0, natives
         else:
-            # A thread of Python's is ending and still counted, or one is too young to be traced: look again
-            # soon.
+            # A Python thread that is ending is still counted, or a thread is too young to be traced: look
+            # again soon.
             self._looks += 1
 
     def _note(self, accelerator: str, level: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Thread pools of libraries, which a forked child lacks but still waits for."""
+"""Thread pools of libraries, which a forked child lacks but waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def examined(
     seen: Callable[[tuple[NativeThread, ...], str], Reading | None],
     cold: str,
 ) -> Reading:
-    """Return a library's state by its threads: `seen` judges them, `cold` is the reason if there are none."""
+    """Return a library's state: `seen` judges its threads; `cold` is the reason given if it has none."""
     library = process.library(*prefixes)
     if library is None:
         return Reading(accelerator, ABSENT)

@@ -1,4 +1,4 @@
-"""This process, seen from outside its runtimes; each fact is read at most once in an examination."""
+"""This process as its probes see it; each fact is read at most once in an examination."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ProbedProcess:
     """The view of this process that probes get at one moment; tests replace it."""
 
     why_no_threads = "the threads of a process cannot be read on this system"
-    """The reason given where `threads` is None."""
+    """The reason that is given if `threads` is None."""
 
     def __init__(self, reader: ThreadReader | None) -> None:
         self._reader = reader
@@ -29,7 +29,7 @@ class ProbedProcess:
 
     @property
     def maps(self) -> Maps:
-        """Return the process's memory map; without any files if the system shows none."""
+        """Return the process's memory map; it has no files if the system does not show them."""
         if self._maps is None:
             self._maps = Maps(mapped())
         return self._maps
@@ -67,7 +67,7 @@ class ProbedProcess:
         return os.environ.get(name)
 
     def holds_open(self, *paths: str) -> str | None:
-        """Return the first of these files that the process has open, or None; `OSError` if unknown."""
+        """Return the first of these files that the process has open, or None; raise `OSError` if unknown."""
         for descriptor in os.listdir("/proc/self/fd"):
             try:
                 path = os.readlink(f"/proc/self/fd/{descriptor}")
@@ -79,6 +79,8 @@ class ProbedProcess:
 
 
 def forked_without_exec() -> bool | None:
-    """Return whether the kernel notes a fork of this process without a later `exec`; None if unknown."""
+    """Return whether the kernel records that this process was forked without a later exec; None if
+    unknown.
+    """
     own = standing()
     return None if own is None else own.forked

@@ -1,7 +1,7 @@
 """One probe's answer: the fields of `coldfork.model.states.State`, without importing that class.
 
-Dataclasses and enumerations cost more to import than everything else here together, and a program that is
-only watched never needs them. `state_of` makes a `State` from a reading where one is asked for.
+Dataclasses and enumerations take longer to import than everything else here together, and a watched program
+may not need them. `state_of` makes a `State` from a reading if one is wanted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coldfork.model.states import State
 
     Awake = tuple[tuple[str, str | None], ...]
-    """Accelerators that are awake, each with its level where it has one."""
+    """The accelerators that are awake, each with its level if it has one."""
 
 # The values of `Status` and `Level`: a test compares them with the enumerations.
 ABSENT: Final = "absent"
@@ -50,16 +50,18 @@ class Reading:
         self.reason: str | None = reason
         self.library: str | None = library
         self.copied: bool = copied
-        """True when a fork would have copied what was seen, so that it says nothing of this very process."""
+        """True if a fork would have copied what was seen, so that it proves nothing about this process
+        itself.
+        """
         self.survives_fork: bool = survives_fork
-        """True when handlers of its own let a forked child go on without what this process has of it."""
+        """True if its own fork handlers let a child continue without what the parent has of it."""
 
     def turned(self, status: str, reason: str) -> Reading:
         """Return the same accelerator and library in another state, without a level."""
         return Reading(self.accelerator, status, reason, self.library)
 
     def as_object(self) -> dict[str, str | None]:
-        """Return the reading as an entry of a recording, without the fields that a reading lacks."""
+        """Return the reading as an entry of a recording, without the fields that are not set."""
         known = ("accelerator", "status", "level", "reason", "library")
         return {name: getattr(self, name) for name in known}
 
@@ -79,7 +81,7 @@ def deeper(one: str | None, two: str | None) -> str | None:
 
 def state_of(reading: Reading) -> State:
     """Return the reading as a `State` of the model."""
-    # Imported on demand: dataclasses and enumerations cost more than all of the above.
+    # Imported on demand, because dataclasses and enumerations cost more than everything above.
     LATE.load("coldfork.model.states")
     from coldfork.model.states import Level, State, Status
 

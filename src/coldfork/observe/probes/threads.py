@@ -1,9 +1,10 @@
 """The threads of a process that Python did not start, and the library that each belongs to.
 
-The kernel keeps for every thread the address of a list that the C library registered, and the C library keeps
-that list at a fixed place in its own record of the thread. The record also holds the function in which the
-thread began: the library that contains this function owns the thread, whatever the thread is doing and
-whatever its name. This works for threads that compute as well as for those that wait, and disturbs none.
+For every thread, the kernel keeps the address of a list that the C library has registered. The C library
+keeps the list at a fixed place in its record of the thread, so the address leads to the record. The record
+also contains the function in which the thread began. The library with this function owns the thread, whatever
+the thread is doing and whatever its name is. This works for threads that compute as well as for those that
+wait, and disturbs neither.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ _GET_ROBUST_LIST = {
     "x86_64": 274, "aarch64": 100, "riscv64": 100, "loongarch64": 100, "ppc64le": 300, "s390x": 305,
 }  # fmt: skip
 _RECORD_BYTES = 0x900
-"""The size of glibc's `struct pthread` where it is largest; a shorter read is fine too."""
+"""The largest size of glibc's `struct pthread`; reading less is fine too."""
 _WORD = 8
 _PATIENCE = 20
 _A_MOMENT = 0.001
-# Symbols of glibc for debuggers: the number of threads; a field's size in bits, number and offset.
+# Symbols that glibc has for debuggers: the number of threads; and a field's size in bits, number and offset.
 _TOTAL = "__nptl_nthreads"
 _START = "_thread_db_pthread_start_routine"
-# In these libraries every thread begins in a wrapper, whose argument holds the real function.
+# In these libraries every thread begins in a wrapper; its argument leads to the real function.
 _TRAMPOLINES = ("libstdc++.so", "libc++.so")
 _C_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "ld-musl")
 
@@ -48,11 +49,11 @@ class NativeThread:
         self.tid: int = tid
         self.name: str = name
         self.library: str | None = library
-        """The file that holds the function in which it began; None when that could not be read."""
+        """The file with the function in which the thread began; None if it could not be read."""
         self.owner: str = library.rpartition("/")[2] if library else ""
-        """The name of that file, empty when it is not known."""
+        """The name of that file; empty if it is unknown."""
         self.argument: int | None = argument
-        """The argument of that function: an address that can tell who started the thread."""
+        """The argument of that function, an address that can show who started the thread."""
 
     def __repr__(self) -> str:
         return f"<thread {self.tid} {self.name!r} of {self.library}>"
@@ -69,16 +70,16 @@ class ThreadReader:
         self._syscall.restype = loader.ctypes.c_long
         self._number = _GET_ROBUST_LIST.get(os.uname().machine)
         self._hopeless: frozenset[int] = frozenset()
-        """The threads that were waited for in vain."""
+        """Threads for which an earlier wait was in vain."""
         self._total = _described(loader, _TOTAL, 1)
         start = _described(loader, _START, 3)
         self._start: int | None = start[2] if start is not None and start[0] == _WORD * 8 else None
 
     def count(self) -> int | None:
-        """Return how many threads of this process Python did not start, including the main one.
+        """Return the number of threads in this process that Python did not start, including the main one.
 
         glibc counts its threads for debuggers, and reading that takes a tenth of a microsecond; the kernel's
-        own count takes five. None where neither is available.
+        own count takes five. Return None if neither is available.
         """
         if self._total is not None:
             return int(self._total[0]) - python_threads()
@@ -88,12 +89,14 @@ class ThreadReader:
             return None
 
     def native(self, maps: Maps) -> tuple[NativeThread, ...]:
-        """Return the threads except the main one and Python's; `OSError` if the kernel shows no threads."""
+        """Return the threads except the main one and Python's; raise `OSError` if the kernel shows no
+        threads.
+        """
         found = self._read(maps)
         for _ in range(_PATIENCE):
             if self._lost(found) <= self._hopeless:
                 break
-            # A thread begins by registering its list, and this thread may not have run yet.
+            # A thread first registers its list, and this one may not have run yet.
             sleep(_A_MOMENT)
             found = self._read(maps)
         self._hopeless = self._lost(found)
@@ -121,7 +124,7 @@ class ThreadReader:
         return tuple(found)
 
     def _thread(self, tid: int, maps: Maps, memory: int | None, offset: int | None) -> NativeThread | None:
-        """Return one thread, or None if it has ended meanwhile."""
+        """Return one thread; None if it has ended meanwhile."""
         try:
             name = contents(f"{self._folder}/task/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
         except OSError:
@@ -132,7 +135,9 @@ class ThreadReader:
         return NativeThread(tid, name, library or self._waiting_in(tid, maps), argument)
 
     def _offset(self) -> int | None:
-        """Return the offset of a thread's robust list in the C library's record, by the calling thread's."""
+        """Return the offset of a thread's robust list in the C library's record, found with the calling
+        thread.
+        """
         head = self._robust_list(0)
         if head is None:
             return None
@@ -163,14 +168,14 @@ class ThreadReader:
             if path is None:
                 continue
             if path.rpartition("/")[2].startswith(_TRAMPOLINES):
-                # For a std::thread, the argument is an object whose first word points to its class's table.
+                # For a `std::thread` the argument is an object, whose first word points to its class's table.
                 table = _words(memory, argument, _WORD)
                 return (maps.file_at(table[0], code=False) if table else None) or path, argument
             return path, argument
         return None, None
 
     def _waiting_in(self, tid: int, maps: Maps) -> str | None:
-        """Return the library in whose code a thread waits, except the C library, where most threads wait."""
+        """Return the library in whose code a thread waits; the C library, where most wait, does not count."""
         try:
             where = contents(f"{self._folder}/task/{tid}/syscall").split()[-1]
             path = maps.file_at(int(where, 16))
@@ -184,7 +189,7 @@ class ThreadReader:
 
 
 def _described(loader: Loader, name: str, length: int) -> Any:
-    """Return an item of glibc's data for debuggers, or None if this C library does not export it."""
+    """Return an item of glibc's data for debuggers; None if this C library does not export it."""
     try:
         return (loader.ctypes.c_uint32 * length).in_dll(loader.program, name)
     except ValueError:
@@ -192,7 +197,7 @@ def _described(loader: Loader, name: str, length: int) -> Any:
 
 
 def _open_memory(folder: str) -> int | None:
-    """Open the process's memory as a file, in which reading a missing page is an error and no crash."""
+    """Open the process's memory as a file: reading a missing page from it is an error, not a crash."""
     try:
         return os.open(f"{folder}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

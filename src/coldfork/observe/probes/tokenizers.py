@@ -1,4 +1,6 @@
-"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and the effect of a fork then."""
+"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and how a fork then affects
+the child.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def examine(process: ProbedProcess) -> Reading:
 
 
 def survives_fork(process: ProbedProcess) -> bool:
-    """Return whether a forked child does without the pool, which is so unless the variable turns it on."""
+    """Return whether a forked child does without the pool, as it does unless the variable turns it on."""
     setting = process.setting(VARIABLE)
     return setting is None or setting.lower() in _OFF
 

@@ -1,4 +1,4 @@
-"""PyTorch's flags for accelerators that it initialises lazily: CUDA, ROCm under CUDA's name, XPU."""
+"""PyTorch's flags for accelerators that it initialises lazily: CUDA, ROCm (under CUDA's name) and XPU."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BAD_FORK = "PyTorch says that this process was forked from one in which it had t
 class TorchFlags:
     """One of torch's device modules, `torch.cuda` or `torch.xpu`.
 
-    The flag is enough to call a device awake but never enough to call it cold: `torch.cuda.is_available()`
-    initialises the driver and leaves it False.
+    If the flag is set, the device is awake; if it is not, the device need not be cold:
+    `torch.cuda.is_available()` initialises the driver without setting the flag.
     """
 
     def __init__(self, module: str, accelerator: str) -> None:

@@ -1,4 +1,4 @@
-"""coldfork's virtual device, in case it has no driver library that could be asked like a real one."""
+"""coldfork's virtual device, if it has no driver library that could be asked like a real one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class VirtualDevice:
         return device if device is not None and device.library is None else None
 
     def awake(self) -> Awake:
-        """Return the accelerator that the virtual device stands for, if it is awake."""
+        """Return the accelerator that the virtual device imitates, if it is awake."""
         device = self._device()
         level = device.level if device is not None else None
         return () if level is None else ((str(device.accelerator), str(level)),)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LOOK_SECONDS = 0.05
-"""How long an interruption may go unnoticed."""
+"""The longest time for which an interruption may go unnoticed."""
 _KEPT_VARIABLES = ("COLDFORK_CACHE_DIR",)
 _NO_FOLDER_OF_OURS = os.path.abspath(os.sep)
-"""A folder that is not removed meanwhile."""
+"""A folder that will not be removed meanwhile."""
 
 
 def ask(
@@ -50,7 +50,7 @@ def ask(
             try:
                 said, complaint = process.communicate(told, left if stop is None else min(left, LOOK_SECONDS))
             except subprocess.TimeoutExpired:
-                told = None  # passed already, and `communicate` refuses it a second time
+                told = None  # already passed: `communicate` refuses the input a second time
                 if monotonic() >= until or (stop is not None and stop()):
                     _end(process)
                     return None
@@ -64,17 +64,17 @@ def ask(
 def ask_our_own(
     command: Sequence[str], question: str, seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask a program of coldfork's own, which is not reported as started by the user's program."""
+    """Ask one of coldfork's own programs; this is not reported as a process of the user's program."""
     return ask(command, question, seconds, environment(), folder=_NO_FOLDER_OF_OURS)
 
 
 def last_line(said: bytes) -> str:
-    """Return the last line that a program printed; empty where it printed nothing."""
+    """Return the last line that a program printed; empty if it printed nothing."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without watch and guard, for a process of coldfork's own."""
+    """Return this process's environment without watch and guard, for coldfork's own processes."""
     kept = {
         name: value
         for name, value in os.environ.items()

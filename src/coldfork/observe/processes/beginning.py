@@ -1,4 +1,6 @@
-"""Notice when Python begins to run the program itself, which never happens if its file is missing."""
+"""Notice when Python begins to run the program itself, which it never does if the program's file is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RUNS = ("cpython.run_command", "cpython.run_file", "cpython.run_module", "cpython.run_stdin")
-"""The audit events of the main program, which Python raises before it looks for it."""
+"""The audit events about the main program, which Python raises before it searches for the file."""
 _EXECUTES = "exec"
 _RUNPY = ("runpy", "_run_code")
 """The function that runs a module as the main program."""
@@ -20,11 +22,11 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class Beginning:
-    """A listener in an audit hook's table of actions, which removes itself once the program runs."""
+    """Listens through an audit hook's table of actions, and removes itself once the program runs."""
 
     def __init__(self, actions: dict[str, Callable[[tuple[Any, ...]], None]]) -> None:
         self.begun: bool = False
-        """Whether any code of the program was executed, including that of a package around it."""
+        """Whether any code of the program was executed, including that of a package that contains it."""
         self._actions = actions
         actions.update(dict.fromkeys(_RUNS, self._runs))
 
@@ -46,10 +48,10 @@ class Beginning:
 
 
 def _is_main(asker: FrameType | None) -> bool:
-    """Return whether the executed code is the main program: no Python code executes it, or `runpy`."""
+    """Return whether the executed code is the main program, which only Python itself or `runpy` executes."""
     return asker is None or (asker.f_globals.get("__name__"), asker.f_code.co_name) == _RUNPY
 
 
 def _is_of_python(file: str) -> bool:
-    """Return whether code is the standard library's, which Python imports to find the program."""
+    """Return whether code is in the standard library, which Python imports to find the program."""
     return file.startswith("<") or (file.startswith(_LIBRARY) and "-packages" not in file)

@@ -1,4 +1,4 @@
-"""End this process in the way another has ended: with the same exit status, or by the same signal."""
+"""End this process in the same way as another one: with its exit status, or by the same signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def end_as(status: int) -> NoReturn:
 def die_of(number: int) -> int:
     """Die from this signal; if that fails, return an equivalent exit status."""
     with suppress(OSError, ValueError, ImportError):
-        # The other process has left a core file, which a second one might replace.
+        # The other process has left a core file, which a second core file might replace.
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -28,5 +28,5 @@ def die_of(number: int) -> int:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    # Reached only by a process that the signal cannot kill, such as a container's first process.
+    # Reached only if the signal cannot kill this process, for example the first one in a container.
     return 128 + number

@@ -1,4 +1,4 @@
-"""Facts about a process of a given number: its program, arguments, variables and ancestors."""
+"""Facts about the process with a given number: its program, arguments, variables and ancestors."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def executable(pid: int) -> str | None:
 def ancestors(since: int | None) -> Iterator[Standing]:
     """Yield the processes above this one, its parent first, that started at or after `since`.
 
-    Older processes do not belong to the program: the watch itself, what started it, or the process that
-    adopts orphans.
+    Older processes do not belong to the program: they are the watch itself, its ancestors, or the process
+    that adopts orphans.
     """
     number = os.getppid()
     for _ in range(_MOST_ANCESTORS):

@@ -1,4 +1,4 @@
-"""Find out whether a started program is Python, and which options keep coldfork out of it."""
+"""Find out whether a started program is Python, and which of its options prevent the watch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: Python's own options that keep coldfork out, and why.
+# Python's own options that prevent the watch, each with the reason.
 LOCKED = {
     "E": "makes Python ignore PYTHONPATH",
     "I": "makes Python ignore PYTHONPATH",
@@ -18,15 +18,17 @@ LOCKED = {
 }
 _WITH_VALUE = "WX"
 OWN = "COLDFORK_OWN_WORK=1"
-"""Marks, in its environment, a process that coldfork starts for itself: it is not one of the program's."""
+"""In a process's environment, marks a process that coldfork starts for itself, and not one of the
+program's.
+"""
 _LONGEST_LINE = 256
 
 
 def python_of(pid: int, candidates: Iterable[object]) -> str | None:
     """Return the Python that a newly started process executes; None for any other program.
 
-    `candidates` are the files it was told to execute, of which the first that exists counts: until it has
-    executed one, and after it has ended.
+    `candidates` are the files that it was told to execute. Before it has executed one, and after it has
+    ended, the first of these that exists counts.
     """
     running = executable(pid)
     if running is None or command_line(pid) == command_line(os.getpid()):
@@ -36,7 +38,7 @@ def python_of(pid: int, candidates: Iterable[object]) -> str | None:
 
 
 def python_at(file: object) -> str | None:
-    """Return the Python that runs if this path or descriptor is executed; None for other programs."""
+    """Return the Python that runs if this path or descriptor is executed; None for any other program."""
     path = f"/proc/self/fd/{file}" if isinstance(file, int) else _path(file)
     running = os.path.realpath(_interpreter(path) or path)
     return running if is_python(running) else None
@@ -51,8 +53,8 @@ def is_python(path: str) -> bool:
 def locked_out(command: Sequence[str], environment: Iterable[object] | None, variable: str) -> str | None:
     """Return why a Python with this command cannot be watched; None if it can.
 
-    `environment` is the one it is given, `NAME=value`, or None for that of its parent; `variable` names the
-    variable that carries the watch; empty where children are not watched.
+    `environment` is the one that it is given, as `NAME=value`, or None for its parent's. `variable` is the
+    name of the variable that carries the watch; it is empty if children are not watched.
     """
     if not variable:
         return "the processes that a program starts are watched only with --follow"

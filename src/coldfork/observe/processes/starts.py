@@ -1,6 +1,7 @@
 """Wrappers around the functions that start processes, to report which process each call started.
 
-An audit event comes before the start, when there is no number yet, and `multiprocessing` raises none at all.
+Audit events do not suffice: they come before the start, when the process has no number yet, and
+`multiprocessing` raises none at all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Describe = Callable[[str, Any], Event]
 
 FORK_EXEC = "_posixsubprocess"
-"""The module whose `fork_exec` starts what `subprocess` and `multiprocessing` start."""
+"""The module with `fork_exec`, by which `subprocess` and `multiprocessing` start processes."""
 _MULTIPROCESSING = "multiprocessing.util"
 _FORK_EXEC_FILES = 1
 _FORK_EXEC_ENVIRONMENT = 5
@@ -43,9 +44,9 @@ class Starts:
         self._under_way: set[int] = set()
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         self.children: dict[int, int | None] = {}
-        """The processes started here that were not waited for, each with its start."""
+        """The processes started here that were not waited for yet, each with its start time."""
         self.own: set[int] = set()
-        """Those among them that work for coldfork, which are not reported."""
+        """The ones among them that work for coldfork, and are not reported."""
 
     @property
     def about_to_execute(self) -> bool:
@@ -143,7 +144,7 @@ class Starts:
 
 
 def _caller() -> object:
-    """Return the name of the calling module, without wrappers of other watches."""
+    """Return the name of the calling module, skipping wrappers of other watches."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -151,7 +152,7 @@ def _caller() -> object:
 
 
 def _lines(environment: Any) -> list[object] | None:
-    """Return an environment as a list of `NAME=value`, as `fork_exec` takes it but `posix_spawn` does not."""
+    """Return an environment as a list of `NAME=value`: `fork_exec` gets it so, but `posix_spawn` does not."""
     if environment is None or environment is os.environ:
         return None
     if hasattr(environment, "keys"):

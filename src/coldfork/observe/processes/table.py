@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-#: Fields, counted from the name, which is in brackets and may contain anything.
+# The fields' positions, counted from after the name, which is in brackets and may contain anything.
 _STATE, _PARENT, _FLAGS, _FAULTS, _THREADS, _START = 0, 1, 6, 7, 17, 19
 _TIMES = slice(11, 15)
 _LAYOUT = (23, 24, 25, 45, 46)
@@ -17,7 +17,7 @@ _ENDED = ("Z", "X", "x")
 
 
 def contents(path: str) -> bytes:
-    """Return the whole of a file of `/proc`; `OSError` where it is missing or forbidden."""
+    """Return the content of a file of `/proc`; raise `OSError` if it is missing or forbidden."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         pieces = []
@@ -34,19 +34,21 @@ class Standing:
     __slots__ = ("_fields", "name", "pid")
 
     def __init__(self, said: bytes) -> None:
-        """Parse the line; `ValueError` if it is not one."""
+        """Parse the line; raise `ValueError` if it is not one."""
         before, _, after = said.rpartition(b")")
         number, _, name = before.partition(b" (")
         self.pid: int = int(number)
         self.name: str = name.decode("utf-8", "backslashreplace")
-        """The file that it executes, cut to fifteen letters; still there when the process has ended."""
+        """The name of the file that it executes, cut to fifteen letters; still there after the process has
+        ended.
+        """
         self._fields = after.split()
         if len(self._fields) < _FEWEST:
             raise ValueError("not a line about a process")
 
     @property
     def state(self) -> str:
-        """A letter: `R` runs, `S` waits, `Z` has ended, and so on."""
+        """A letter for the state: `R` runs, `S` waits, `Z` has ended, and so on."""
         return self._fields[_STATE].decode("ascii")
 
     @property
@@ -76,7 +78,7 @@ class Standing:
 
     @property
     def is_noted(self) -> bool:
-        """Whether the kernel's flags tell how the process was started."""
+        """Whether the kernel's flags show how the process was started."""
         return self.flags != 0
 
     @property
@@ -96,7 +98,7 @@ class Standing:
 
     @property
     def faults(self) -> int:
-        """How many pages the kernel has given to the process, or copied for it."""
+        """How many pages the kernel has provided or copied for the process."""
         return int(self._fields[_FAULTS])
 
     @property
@@ -107,9 +109,9 @@ class Standing:
 
     @property
     def layout(self) -> tuple[int, ...]:
-        """The addresses of program, stack and arguments, which an exec draws anew and a fork copies.
+        """The addresses of program, stack and arguments: an exec chooses new ones, a fork copies them.
 
-        Zeros where this user may not know them.
+        They are zeros if this user may not know them.
         """
         fields = self._fields
         return tuple([int(fields[place]) if place < len(fields) else 0 for place in _LAYOUT])
@@ -145,12 +147,12 @@ def standing(pid: int | str = "self") -> Standing | None:
 
 
 def start_of(pid: int | str = "self") -> int | None:
-    """Return the start of a process, in the kernel's ticks."""
+    """Return when a process was started, in the kernel's ticks."""
     found = standing(pid)
     return None if found is None else found.start
 
 
 def has_executed(pid: int) -> bool:
-    """Return whether a process has become another program since it was forked; True where unknown."""
+    """Return whether a process has become another program since it was forked; True if unknown."""
     found = standing(pid)
     return found is None or not found.forked

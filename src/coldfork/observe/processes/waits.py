@@ -1,6 +1,6 @@
 """Learn how children ended, from the calls by which this process waits for them.
 
-There is no other source: the kernel forgets the status of a process with the first wait.
+There is no other way: the kernel forgets the status of a process at the first wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _BY_STATUS = ("wait", "wait3", *_BY_NUMBER)
 
 
 class Waits:
-    """The wrappers, while they are installed. `children` are those started here, each with its start."""
+    """The wrappers, while they are installed. `children` are the processes started here, each with its start
+    time.
+    """
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class Waits:
         return wait
 
     def _last_look(self, look: Any, child: int, options: int) -> str | None:
-        """Return the Python that a child executes at its end, which it may have become since its start."""
+        """Return the Python that a child executes at its end, which it may have become after its start."""
         try:
             if (
                 options not in (0, os.WNOHANG)

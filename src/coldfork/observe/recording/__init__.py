@@ -1,1 +1,1 @@
-"""The writing of recordings: events, their lines, and the removal of secrets."""
+"""Write recordings: events, their lines, and the removal of secrets."""

@@ -1,7 +1,7 @@
 """Turn events into lines and lines into events, without the `json` package.
 
-Importing `json` loads `re`, `enum` and a dozen more: modules that a watched program may never have needed,
-and that would then be missing from its imports. The C code under it is enough here.
+Importing `json` loads `re`, `enum` and a dozen more modules. A watched program may not have needed them yet,
+and its own imports of them would then be missing from the recording. The C code behind `json` is enough here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Event = dict[str, Any]
-    #: An import that has ended, in the order of `IMPORT`.
+    # An import that has ended, with the fields in the order of `IMPORT`.
     Ended = tuple[str, str | None, float, float, str | None, float, int, int]
     Sink = Callable[[Event], None]
 
@@ -39,7 +39,7 @@ def encode(event: Event) -> bytes:
 
 
 def encoder() -> Callable[[Event], bytes]:
-    """Return the function behind `encode`, for repeated use."""
+    """Return the function that `encode` calls, for repeated use."""
     pieces, join = _encoder(), "".join
 
     def encode(event: Event) -> bytes:
@@ -53,7 +53,7 @@ def import_encoder() -> Callable[[Iterable[Ended]], bytes]:
     quoted, join = _quoter(), "".join
 
     def encode(ended: Iterable[Ended]) -> bytes:
-        # In whole microseconds, because formatting a float takes a microsecond itself.
+        # In whole microseconds, because formatting a float takes a microsecond by itself.
         lines = [
             _IMPORT
             % (
@@ -79,11 +79,11 @@ def as_events(ended: Iterable[Ended]) -> list[Event]:
 
 
 def decode(text: str) -> Any:
-    """Return the value of a JSON text; `ValueError` if the text is not JSON."""
+    """Return the value of a JSON text; raise `ValueError` if the text is not JSON."""
     try:
         value, end = _scanner()(text, 0)
     except (StopIteration, SystemError):
-        # The C code raises these because `json`, whose error class it needs, is not loaded.
+        # The C code raises these because `json`, which has the proper error class, is not loaded.
         raise ValueError("not a JSON value") from None
     if text[end:].strip():
         raise ValueError("text follows the JSON value")
@@ -93,7 +93,8 @@ def decode(text: str) -> Any:
 def read(data: bytes) -> tuple[list[Event], bool]:
     """Return the events of a recording up to where it was cut, and whether every line could be read.
 
-    An unreadable line in the middle (a full disk, a process killed while it wrote) costs that line only.
+    If a line in the middle is unreadable, because the disk was full or a process was killed, only that line
+    is lost.
     """
     events: list[Event] = []
     whole = True

@@ -1,8 +1,8 @@
-"""Write a recording: one line, one write, appended, so that processes and threads can share a file.
+"""Write a recording: each line is appended by a single write, so that processes and threads can share a file.
 
-It never makes the watched program fail: what cannot be written is dropped and counted. The file descriptor is
-checked before each write, because a program may close all it finds and open its own file under the same
-number.
+The recorder never makes the watched program fail: lines that cannot be written are dropped and counted. The
+file descriptor is checked before each write, because a program may close all descriptors that it finds, and
+open its own file under the same number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEMA_VERSION = 1
 LIMIT = 64 * 1024 * 1024
 """The most bytes of a recording, unless another limit is given."""
 HIGH_DESCRIPTOR = 200
-"""Above the descriptors that programs count, or of which they close the first few."""
+"""Higher than the descriptors that programs usually expect, or close in a loop."""
 _BULKY = frozenset({"import", "effect"})
 _FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -32,8 +32,8 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "
 class Recorder:
     """A sink that appends events to a file, up to a limit.
 
-    Frequent events, imports, stop a little earlier than those that matter more: wakes and forks have a
-    reserve.
+    Imports, which are frequent, stop being written a little earlier, so that there is room for wakes and
+    forks, which matter more.
     """
 
     __slots__ = (
@@ -42,11 +42,11 @@ class Recorder:
     )  # fmt: skip
 
     def __init__(self, path: str, limit: int = LIMIT, identity: Iterable[int] | None = None) -> None:
-        """Open the file; `identity` is the device and the inode that an existing file must have."""
+        """Open the file; `identity` is the device and inode that an existing file must have."""
         self.lost: int = 0
-        """Lines that could not be written at all."""
+        """The number of lines that could not be written at all."""
         self._untold = 0
-        """Those among them that the recording does not mention yet."""
+        """The number of these that the recording does not mention yet."""
         self._obstacle = ""
         self._torn = False
         """Whether the last line lacks its end."""
@@ -63,11 +63,11 @@ class Recorder:
         self._reopen(create=identity is None)
 
     def __call__(self, event: Event) -> None:
-        """Write one event; never raises."""
+        """Write one event; never raise an error."""
         self.several((event,))
 
     def several(self, events: Collection[Event]) -> None:
-        """Write events together; never raises."""
+        """Write events together; never raise an error."""
         try:
             self._write(events)
         except Exception as error:
@@ -160,7 +160,7 @@ class Recorder:
             self._append(_cut_line("limit", self._dropped), length)
 
     def _lose(self, count: int, error: Exception) -> None:
-        """Note how many lines were lost, to be written as soon as there is room."""
+        """Record how many lines were lost, to write that as soon as there is room."""
         self.lost += count
         self._untold += count
         self._obstacle = getattr(error, "strerror", None) or type(error).__name__
@@ -171,7 +171,7 @@ class Recorder:
         line = b"\n" + line if self._torn else line
         self._torn = os.write(self._descriptor, line) != len(line)
         if self._torn:
-            # The disk is full. Ending the line keeps the next one readable.
+            # The disk is full. End this line, so that the next one is readable.
             self._lose(1, OSError(0, "there was no room for a whole line"))
             os.write(self._descriptor, b"\n")
             self._torn = False

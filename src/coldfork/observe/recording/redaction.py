@@ -65,7 +65,7 @@ def value_of(name: str, value: str) -> str:
 
 
 def text(said: str) -> str:
-    """Return a text in a form that may be written down: without credentials, keys, and random words."""
+    """Return a text in a form that may be written down, without credentials, keys and random words."""
     return hidden(said, secret_spans(said), REDACTED)
 
 
@@ -76,6 +76,6 @@ def _text(argument: object) -> str:
 
 
 def _shortened(said: str, spans: list[Span]) -> str:
-    """Remove secrets from a text, and only then shorten it, since a cut could leave half a secret."""
+    """Remove secrets from a text before shortening it, because a cut could leave half a secret."""
     clear = hidden(said[:_LONGEST_READ], spans, REDACTED)
     return clear if len(clear) <= LONGEST and len(said) <= _LONGEST_READ else clear[:LONGEST] + "..."

@@ -1,4 +1,4 @@
-"""Find secrets in a text: by names, by shapes and by looks, without `re`.
+"""Find secrets in a text by their names, shapes and looks, without `re`.
 
-This runs in watched programs, which may never have needed that module and the dozen below it.
+This runs in watched programs, which may not have needed that module and the dozen that it imports.
 """

@@ -16,7 +16,7 @@ _UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
 #: Folders that contain users' homes.
 _HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
 _ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
-#: Names of users and hosts that exist everywhere, and so identify no one.
+# Names of users and hosts that exist everywhere, and so identify nobody.
 _NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
 
 HOME = "~"
@@ -26,7 +26,7 @@ UUID = "<uuid>"
 
 
 class Identity:
-    """The user and the machine."""
+    """The names that identify a user and a machine."""
 
     def __init__(self, hosts: Iterable[str] = (), users: Iterable[str] = (), home: str = "") -> None:
         self.hosts: list[str] = _naming(hosts)
@@ -35,7 +35,7 @@ class Identity:
 
 
 def anonymous(text: str, who: Identity) -> str:
-    """Return a text in which `~` and similar marks replace all names of the user and the machine."""
+    """Return a text with `~` and similar marks in place of all names of the user and the machine."""
     if who.home:
         text = hidden(text, list(_paths(text, who.home)), HOME)
     text = hidden(text, list(_homes(text)), USER)
@@ -47,7 +47,7 @@ def anonymous(text: str, who: Identity) -> str:
 
 
 def _naming(names: Iterable[str]) -> list[str]:
-    # The longest names first, since a full host name begins with the short one.
+    # The longest names first, because a full host name begins with the short one.
     return sorted({name for name in names if name and name not in _NOBODY}, key=len, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Tell by its looks whether a word is secret: random, or marked as a key by its issuer."""
+"""Decide by its looks whether a word is secret: whether it is random, or marked as a key by its issuer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORTEST_RANDOM = 20
 
 
 def is_marked(word: str) -> bool:
-    """Return True for a key with its issuer's prefix; `hf_hub_download` is a function."""
+    """Return True for a key with its issuer's prefix; `hf_hub_download`, for example, is just a function."""
     mark = next((mark for mark in MARKS if word.startswith(mark)), None)
     if mark is None:
         return False
@@ -29,14 +29,16 @@ def is_marked(word: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Return True for what looks random: long, one piece, and letters and digits thoroughly mixed."""
+    """Return True for a word that looks random: long, in one piece, with letters and digits
+    thoroughly mixed.
+    """
     if (
         len(value) < _SHORTEST_RANDOM
         or not _RANDOM_ALPHABET.issuperset(value)
         or value.startswith(("/", "-"))
     ):
         return False
-    # Folders are paths, not secrets, unless they are one long piece.
+    # Paths of folders are not secrets, unless they contain one long piece.
     if any(len(part) < _SHORTEST_RANDOM for part in value.rstrip("=").split("/")) and value.count("/") > 1:
         return False
     digits = sum(character.isdigit() for character in value)

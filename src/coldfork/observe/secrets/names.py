@@ -1,4 +1,4 @@
-"""Tell by its name whether a value is secret: a variable, an option, a field, a header."""
+"""Decide by its name whether a value is secret: the name of a variable, an option, a field, a header."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _PARTS = frozenset({
 })  # fmt: skip
 #: Ordinary words that end in KEY.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
-#: A plural is usually a count and not a secret, except after a word such as API.
+# A plural is usually a count and not a secret, except after a word such as API.
 _PLURALS = frozenset({"KEYS", "TOKENS"})
 _OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
 _SHORTEST_KEY = 8
-#: Variables that hold folders: `PWD` is one, but `Pwd=` in a connection string is a password.
+# Variables that contain folders: `PWD` does, but `Pwd=` in a connection string is a password.
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
-#: Values that are no secrets, even under a name that suggests one.
+# Values that are not secret, even under a name that suggests it.
 HARMLESS_VALUES = frozenset({
     "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
     "str", "int", "float", "bool", "bytes",
 })  # fmt: skip
-#: Headers whose whole line is secret.
+# Headers whose whole line is secret.
 HEADERS = frozenset({"AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "SET-COOKIE"})
 
 
 def is_secret(name: str, value: str = "") -> bool:
-    """Return True for a name, an option or a key whose value is a secret."""
+    """Return True for a name, option or key whose value is secret."""
     parts = _parts(name)
     if len(parts) == 1 and parts[0] in _FOLDERS:
         return bool(value) and not value.startswith(_BEGIN_A_PATH)

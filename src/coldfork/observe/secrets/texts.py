@@ -81,14 +81,16 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def _is_operator(text: str, at: int) -> bool:
-    """Return whether a sign compares, is part of an address or of `:=`, rather than assigning a value."""
+    """Return whether an `=` or `:` does not assign a value, but compares, or belongs to an address
+    or `:=`.
+    """
     if text[at : at + 2] in ("==", "::", ":=") or text[at : at + 3] == "://":
         return True
     return at > 0 and text[at] in "=:" and text[at - 1] in ("=!<>:" if text[at] == "=" else ":")
 
 
 def _name_before(text: str, at: int) -> str:
-    """Return the name that ends before a sign: in `os.environ["API_KEY"] =` it is API_KEY."""
+    """Return the name before a sign: in `os.environ["API_KEY"] =` it is API_KEY."""
     end = at
     while end and text[end - 1] in "\"'`] )\t" and at - end < 6:
         end -= 1
@@ -101,7 +103,7 @@ def _name_before(text: str, at: int) -> str:
 
 
 def _value_at(text: str, start: int) -> Span:
-    """Return a value's span: in quotes, or up to what cannot be part of one."""
+    """Return the span of a value: the text in quotes, or up to a character that cannot belong to it."""
     if text[start : start + 1] in _PREFIXES and text[start + 1 : start + 2] in tuple(_QUOTES):
         start += 1
     escaped = text[start : start + 2] in ('\\"', "\\'")
@@ -123,7 +125,7 @@ def _is_harmless(value: str) -> bool:
 
 
 def _end_of_line(text: str, start: int) -> int:
-    """Return the end of a header: the end of the line, or the quote that closes one before the header."""
+    """Return the end of a header: that of the line, or the quote that was opened before the header."""
     ends = [end for sign in ("\n", '"', "'") if (end := text.find(sign, start)) >= 0]
     return min(ends, default=len(text))
 
@@ -169,7 +171,7 @@ def _by_looks(text: str) -> Iterator[Span]:
 
 
 def _parts(piece: str) -> Iterator[tuple[int, str]]:
-    """Yield a piece, and the value of `name=value`; padding signs belong to a random word."""
+    """Yield a piece, and the value in `name=value`; padding signs belong to a random word."""
     name, sign, value = piece.partition("=")
     if sign and value.strip("="):
         yield len(name) + 1, value
@@ -183,7 +185,7 @@ def _parts(piece: str) -> Iterator[tuple[int, str]]:
 
 
 def _schemes(text: str) -> Iterator[Span]:
-    """Find `Bearer X`, `Basic X`: the words alone are ordinary ones."""
+    """Find `Bearer X` and `Basic X`; without X, these are ordinary words."""
     scheme = ""
     for start, end in _split(text, frozenset(" \t\r\n\"'`,;")):
         word = text[start:end]
@@ -196,13 +198,13 @@ def _schemes(text: str) -> Iterator[Span]:
 
 
 def _as_words(text: str) -> Iterator[Span]:
-    """Read the text as a command line, as for `sh -c`, or as a variable that holds options."""
+    """Read the text as a command line, as for `sh -c`, or as a variable with options."""
     tokens = list(_tokens(text))
     for (start, end), span in zip(tokens, in_words([text[a:b] for a, b in tokens]), strict=True):
         if span is not None:
             yield start + span[0], start + span[1]
         elif start and text[start - 1] in _QUOTES and " " in text[start:end]:
-            # A quoted piece of a command may itself be a command, or be written into a file.
+            # A quoted piece of a command may itself be a command, or the text of a file.
             yield from ((start + first, start + last) for first, last in _as_words(text[start:end]))
 
 

@@ -1,4 +1,4 @@
-"""Find the secrets of a command line: values of options, and words that a program takes as a password."""
+"""Find the secrets in a command line: values of options, and words that a program takes as a password."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
-#: Programs with a one-letter option for a password, first in the same word, then in the next word.
+# Programs that take a password after a one-letter option: first in the same word, then as the next word.
 _ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
     **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
@@ -22,8 +22,8 @@ _NEXT = {
 }
 _LOGIN = "login"
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "(", "{"})
-#: A password follows these words anywhere, and the plain word only in a file of logins or a command to set
-#: one.
+# A password follows these words anywhere; after the plain word, only in a file of logins or in a command that
+# sets one.
 _ALWAYS = frozenset({"requirepass", "masterauth"})
 _PLAIN = frozenset({"password", "passwd", "passphrase"})
 _BEFORE_PLAIN = frozenset({"machine", "login", "account", "set", "requirepass", "alter", "create"})
@@ -98,5 +98,5 @@ def _of_plain(place: int, word: str, words: Sequence[str], before: set[str]) -> 
 
 
 def _is_reference(value: str) -> bool:
-    """Return whether a value is a shell variable, which names the place of the secret and not the secret."""
+    """Return whether a value is a shell variable, which refers to a secret but is none itself."""
     return value.startswith("$") and value.strip("${}").replace("_", "").isalnum()

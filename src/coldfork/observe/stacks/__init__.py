@@ -1,1 +1,1 @@
-"""The stacks of threads: which imports and calls are on them."""
+"""The stacks of threads, and which imports and calls are on them."""

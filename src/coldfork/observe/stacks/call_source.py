@@ -1,4 +1,4 @@
-"""Find the name of the call on a line in the source, if the interpreter did not report the call."""
+"""Find the name of a call in the source of its line, if the interpreter did not report the call."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
-    """Return the full name of the only call on a line, or of the function if the line calls nothing.
+    """Return the full name of the only call on a line or, if the line calls nothing, of the frame's function.
 
-    With `announced`, calls are noticed as they happen: then a call on the line is not what did it.
+    With `announced`, calls are reported as they happen, so a call on the line cannot be the one.
     """
     calls = _calls_on(frame, line)
     if calls is None:
@@ -82,7 +82,9 @@ def _text(call: ast.Call) -> str | None:
 
 
 def _resolved(text: str, frame: FrameType) -> str | None:
-    """Resolve a dotted text: `lib.cuInit` of `ctypes` stays; `tc.current_device` gets its full name."""
+    """Resolve a dotted text: `lib.cuInit` of `ctypes` stays as it is; `tc.current_device` gets its
+    full name.
+    """
     first, _, rest = text.partition(".")
     if not first:
         return None

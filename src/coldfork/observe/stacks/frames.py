@@ -1,4 +1,4 @@
-"""Read a thread's stack: its import-time lines, and the frames between such a line and a call."""
+"""Read a thread's stack: its import-time lines, and the frames from such a line to a call."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 _MOST_WAITING = 256
 _OWN = "coldfork.observe."
 _LONGEST_WAIT = 0.25
-"""After this many loads or seconds they are reported: if the process is killed, the rest is lost."""
+"""Ended loads are reported after this many of them, or seconds: if the process is killed, the rest
+is lost.
+"""
 
 
 class Load:
-    """A module that is being loaded; not a dataclass, because thousands are made while a program starts."""
+    """A module that is being loaded. It is no dataclass, because thousands are made while a program
+    starts.
+    """
 
     __slots__ = ("name", "parent", "path", "spec", "start")
 
@@ -41,7 +45,7 @@ class Load:
 
 
 class EndedLoads:
-    """Ended loads, which are reported together a moment later, since single reports would cost more."""
+    """Ended loads, which are reported together after a moment, because single reports would cost more."""
 
     __slots__ = ("_told", "waiting")
 
@@ -50,20 +54,22 @@ class EndedLoads:
         self._told = 0.0
 
     def add(self, load: Load, ended: float) -> bool:
-        """Add a load; return True if it is time to report: no import is in progress, or many loads wait."""
+        """Add a load; return True if it is time to report, because many loads wait or no import is in
+        progress.
+        """
         waiting = self.waiting
         waiting.append((load, ended, os.getpid(), get_native_id()))
         return load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT
 
     def take(self, began: float) -> list[Ended]:
-        """Return the loads since the last call, oldest first, without modules of the watch."""
+        """Return the loads since the last call, oldest first, without the watch's own modules."""
         waiting, here, events = self.waiting, os.getpid(), []
         while waiting:
             try:
                 load, ended, pid, tid = waiting.pop()
             except IndexError:  # another thread has taken the last load
                 break
-            # Loads of the parent, copied by a fork that Python did not see, are for the parent to report.
+            # Loads of the parent that were copied by a fork unseen by Python are for the parent to report.
             if pid == here and not load.name.startswith(_OWN):
                 parent = load.parent
                 above, taken = None if parent is None else parent.name, ended - load.start
@@ -84,12 +90,12 @@ _MODULE = type(sys)
 _OPTIMIZED = 1
 _OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
 _ENTERING = ("enter", "enter_body")
-"""The methods of `imports.Imports` that look before a module is loaded."""
+"""The methods of `imports.Imports` that poll before a module is loaded."""
 
 #: Comprehensions, which before Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
-#: Libraries with functions that users know, of which the first on the stack is reported as the call.
+# Libraries whose functions users know; the first of these functions on the stack is reported as the call.
 ACCELERATOR_LIBRARIES = frozenset({
     "cuda", "cudf", "cuml", "cupy", "cutlass", "deep_ep", "flashinfer", "intel_extension_for_pytorch",
     "jax", "jaxlib", "numba", "paddle", "pycuda", "pynvml", "pyopencl", "rmm", "taichi", "tensorflow",
@@ -98,7 +104,9 @@ ACCELERATOR_LIBRARIES = frozenset({
 
 
 class StackView:
-    """A thread's stack, cut into a segment for each import in progress, and one for the code outside."""
+    """A thread's stack, divided into one segment for each import in progress, and one for the code
+    outside.
+    """
 
     __slots__ = ("_segments", "loads")
 
@@ -108,7 +116,7 @@ class StackView:
         self._segments = cut[1]
 
     def site(self, depth: int) -> Spot | None:
-        """Return an import's import-time line: in the module's own frame, or in a class body inside it."""
+        """Return an import's import-time line, in the module's own frame or in a class body inside it."""
         spots = self._segments[depth + 1]
         start = next((at for at, (frame, _) in enumerate(spots) if _is_module_body(frame)), None)
         if start is None:
@@ -118,7 +126,7 @@ class StackView:
         return spots[start]
 
     def outside(self) -> Spot | None:
-        """Return the innermost line outside of all imports, which requested the outermost one."""
+        """Return the innermost line outside of all imports, the one that requested the outermost import."""
         spots = self._segments[0]
         return spots[-1] if spots else None
 
@@ -131,8 +139,7 @@ class StackView:
         return listed(spots)
 
     def call(self, depth: int) -> str | None:
-        """Return the function that users know: an accelerator library's first one, seen from the import's
-        line."""
+        """Return the function that users know: an accelerator library's first one after the import's line."""
         site = self.site(depth)
         spots = [spot for segment in self._segments[depth + 1 :] for spot in segment]
         own = _top(site[0]) if site is not None else None
@@ -144,7 +151,7 @@ class StackView:
 
 
 def listed(spots: Sequence[Spot]) -> list[Event]:
-    """Return frames in a recording's form, without the middle of a very deep stack."""
+    """Return frames in the form of a recording; the middle of a very deep stack is omitted."""
     if len(spots) > DEEPEST:
         spots = [*spots[: DEEPEST // 2], *spots[-DEEPEST // 2 :]]
     return [
@@ -159,7 +166,7 @@ def current(frame: FrameType | None) -> list[Event]:
 
 
 def dotted(callee: object) -> str | None:
-    """Return the dotted name of a called object, as far as it is known without running its code."""
+    """Return the dotted name of a called object, as far as it can be known without running its code."""
     kind = type(callee)
     if kind is type(len):
         return _builtin(callee)
@@ -207,8 +214,9 @@ def _text(name: object) -> str | None:
 def _cut(
     frame: FrameType | None, line: int | None, wrappers: Collection[CodeType]
 ) -> tuple[list[Load], list[list[Spot]]]:
-    """Return the imports whose wrappers are on a stack, outermost first, and the frames outside and after
-    each."""
+    """Return the imports on a stack, found by their wrappers, outermost first, and the frames outside and
+    after each.
+    """
     loads: list[Load] = []
     segments: list[list[Spot]] = [[]]
     inner: FrameType | None = None
@@ -221,8 +229,8 @@ def _cut(
             load = frame.f_locals.get("load")
             if load is None and _polls_first(inner):
                 seen = inner.f_locals.get("spec")
-            # Another watch's wrappers, whose code is the same as ours, report the same import again: one that
-            # is in progress, or one that has begun for it and not yet for us.
+            # Another watch's wrappers, which have the same code as ours, show the same import again: one in
+            # progress, or one that has begun for that watch but not for us.
             again = not segments[-1] and load is not None and load.spec is seen
             if load is not None and not again:
                 seen = load.spec
@@ -245,9 +253,9 @@ def _polls_first(inner: FrameType | None) -> TypeGuard[FrameType]:
 
 
 def runs_inline(name: str) -> bool:
-    """Return True for code that runs as part of its surrounding line, although it has a frame of its own.
+    """Return True for code that runs as part of the line around it, although it has a frame of its own.
 
-    A generic class has one for its parameters, around its body and its bases.
+    For example, the type parameters of a generic class have a frame around its body and bases.
     """
     return name in _COMPREHENSIONS or name.startswith("<generic parameters of ")
 
@@ -258,7 +266,7 @@ def _is_module_body(frame: FrameType) -> bool:
 
 
 def _stands_in(outer: CodeType, inner: CodeType) -> bool:
-    """Return True for a class body or a comprehension that runs in place, in the code around it."""
+    """Return True for a class body or comprehension that runs in place, within the code around it."""
     class_body = not inner.co_flags & _OPTIMIZED and inner.co_name != "<module>"
     return (class_body or runs_inline(inner.co_name)) and any(
         constant is inner for constant in outer.co_consts

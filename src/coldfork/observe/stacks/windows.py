@@ -1,9 +1,9 @@
 """A test of whether other threads can have acted between two moments.
 
-A poll that finds a device awake knows that it was woken since the poll before, but not by which thread. With
-one thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran
-in between: it counts how often each was taken off a processor and for how long they computed, and knows which
-of them runs now. If none did, this thread did it.
+A poll that finds a device awake shows that it was woken since the previous poll, but not by which thread. If
+there are several threads, the kernel is asked whether any other thread of the process ran in between: it
+counts how often each thread has left a processor and for how long they have computed, and knows which of them
+is running now. If no other thread ran, this thread woke the device.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: macOS counts only for whole processes.
+# macOS counts only for whole processes, not for threads.
 _COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
 
-#: Other threads may falsely seem to have computed this long, because the two clocks are read one after the
-#: other.
+# For this long, other threads may seem to have computed when they have not, because two clocks are read one
+# after the other.
 NOISE_NS = 20_000
 _TASKS = "/proc/self/task"
 
 
 class Windows:
-    """The windows of all threads: for each, the last moment at which it looked at the device."""
+    """For each thread, its window: the time since it last looked at the device."""
 
     __slots__ = ("_counted", "_ended", "_home", "marks", "starts")
 
@@ -41,28 +41,28 @@ class Windows:
         self.starts: int = 0
         """How many threads were started since the watch began."""
         self._counted = self._ended = 0
-        """How many had been started when all of them were last seen running, and when all had ended."""
+        """How many threads had been started when all were last seen running, and when all had ended."""
         self.marks: dict[int, Mark | None] = {}
-        """For each thread the moment at which it looked last."""
+        """For each thread, the moment when it looked last."""
         self._home = get_ident()
 
     def now(self) -> Mark | None:
-        """Return this moment, as `keep` needs it.
+        """Return the present moment, in the form that `keep` needs.
 
-        Take it before looking at the device: a wake just after that look belongs to the window that begins
-        here.
+        Call this before looking at the device, because a wake just after the look belongs to the window that
+        begins here.
         """
         if not _count() and self._ended == self.starts and get_ident() == self._home:
-            # The usual case, kept cheap because each import comes here twice.
+            # The usual case, kept cheap because each import gets here twice.
             return self.starts
         return self.starts if self._all_ended() and get_ident() == self._home else _others()
 
     def _all_ended(self) -> bool:
         """Return True if the thread that began the watch is the only one that Python code started.
 
-        Python counts a thread from when it runs until it ends. So a count of none is not enough: a started
-        thread may not be counted yet, unless all were seen running at one time, or the kernel knows of one
-        thread only.
+        Python counts a thread from the moment it runs until it ends. So a count of zero is not enough,
+        because a started thread may not be counted yet. It is enough if all threads were seen running at one
+        time, or if the kernel lists only one thread.
         """
         running = _count()
         if running and running >= self.starts - self._ended:
@@ -72,7 +72,7 @@ class Windows:
         return not running and self._ended == self.starts
 
     def keep(self, mark: Mark | None) -> None:
-        """Remember the moment at which this thread's window begins."""
+        """Record the moment at which this thread's window begins."""
         self.marks[get_ident()] = mark
 
     def alone(self) -> bool:
@@ -82,11 +82,11 @@ class Windows:
             return False
         if isinstance(mark, int):
             return mark == self.starts
-        # In this order, so that a thread which stops between the two tests is counted by the second.
+        # In this order, so that if a thread stops between the two tests, the second one counts it.
         return not _somebody_runs() and _same(mark, _others())
 
     def forked(self) -> None:
-        """In a forked child, start afresh with its only thread."""
+        """In a forked child, start over with its only thread."""
         self.marks.clear()
         self._counted = self._ended = self.starts
         self._home = get_ident()
@@ -94,7 +94,7 @@ class Windows:
 
 
 def _is_last() -> bool:
-    """Return True if the kernel lists only one thread, as it lists every thread from its start."""
+    """Return True if the kernel lists only one thread; it lists every thread from its start."""
     try:
         return len(os.listdir(_TASKS)) == 1
     except OSError:
@@ -125,7 +125,7 @@ def _same(one: tuple[int, int], two: tuple[int, int] | None) -> bool:
 def _somebody_runs() -> bool:
     """Return True if another thread of this process runs or is ready to run, or if that cannot be seen.
 
-    Until it is taken off, the kernel may not have counted what a thread does.
+    Until a thread leaves its processor, the kernel may not have counted its work.
     """
     me = str(get_native_id())
     try:
@@ -146,6 +146,6 @@ def _status(task: str) -> str:
         said = os.read(descriptor, 1024)
     finally:
         os.close(descriptor)
-    # The name is in brackets and may contain anything, brackets included. This is asked of every thread
-    # inside the measured window, so no more of the line is parsed.
+    # The name is in brackets and may contain anything, even brackets. This is done for every thread inside
+    # the window being measured, so no more of the line is parsed.
     return said.rpartition(b") ")[2][:1].decode("ascii")

@@ -1,4 +1,4 @@
-"""Read the stacks that `faulthandler` wrote, and find the imports on them."""
+"""Read the stacks that `faulthandler` wrote, and find the imports in them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Witness:
     def __init__(self, native: int, ident: int | None, frames: list[Event]) -> None:
         self.native: int = native
         self.ident: int | None = ident
-        """Python's number of the thread; None if Python does not know it (any more)."""
+        """Python's number of the thread; None if Python does not know the thread, or no longer does."""
         self.frames: list[Event] = frames
 
     def waker(self, thread: str) -> Event:
-        """Return a wake event's entry about the line that woke the device."""
+        """Return the entry of a wake event about the line that woke the device."""
         modules = modules_by_path()
         chain = self._chain(modules)
         site, stack = self._site()
@@ -65,7 +65,7 @@ class Witness:
         ]
 
     def _site(self) -> tuple[Event | None, list[Event]]:
-        """Return the import-time line, and the frames from it on; without an import, all of them."""
+        """Return the import-time line, and the frames from there on; if there is no import, all frames."""
         bodies = self._bodies()
         if not bodies:
             return None, self.frames
@@ -87,7 +87,9 @@ class Witness:
 
 
 def witnesses(text: str, threads: Mapping[int, int]) -> Iterator[Witness]:
-    """Yield the stacks in the text, each between a line that names the thread and one that ends it."""
+    """Yield the stacks in the text; each is between a line that names the thread and one that ends
+    the stack.
+    """
     native: int | None = None
     frames: list[Event] = []
     for line in text.split("\n"):

@@ -1,10 +1,10 @@
 """Load coldfork into a Python process that was started to be watched, before the program runs.
 
-The folder of this file is on PYTHONPATH only in such processes. Python itself then starts the program, so
-nothing about the start has to be imitated. The site's own `sitecustomize` runs afterwards, as it would have.
+The folder of this file is on PYTHONPATH only in such processes. Afterwards Python itself starts the program,
+so nothing about the start has to be imitated. The site's own `sitecustomize` then runs as usual.
 
-A watched program may start any other Python, which finds this file as well: so its syntax works in all of
-them, down to 2.7.
+A watched program may start any other Python, which also finds this file. So the file's syntax is valid in all
+versions down to 2.7.
 """
 
 import sys
@@ -22,7 +22,7 @@ def _let_in():  # type: () -> None
         spec = PathFinder.find_spec("coldfork", [root])
         if spec is None or spec.loader is None:
             return
-        # Created by hand, under the name by which the package's modules import it.
+        # Created by hand, under the name by which the package's modules are imported.
         module = type(sys)("coldfork")
         module.__spec__ = spec
         module.__loader__ = spec.loader
@@ -39,7 +39,7 @@ def _let_in():  # type: () -> None
 def _tell_unwatched(reason):  # type: (str) -> bool
     """Record why this process is not watched; return False if it is the user's program itself.
 
-    If the recording is gone, nothing is reported: a child's standard error is its own.
+    If the recording is gone, nothing is reported, because a child's standard error belongs to the program.
     """
     import os
 
@@ -69,12 +69,12 @@ def _tell_unwatched(reason):  # type: (str) -> bool
 
 
 def _value_of(settings, beginning, end):  # type: (str, str, str) -> str
-    """Return the settings' value of a key; parsed by hand, to import no JSON into the program."""
+    """Return the value of a key in the settings; parsed by hand, so that no JSON module is imported."""
     return settings.partition(beginning)[2].partition(end)[0]
 
 
 def _remove_compiled():  # type: () -> None
-    """Remove the file that Python 2 has just compiled and put beside this one."""
+    """Remove the file that Python 2 has just compiled and placed beside this one."""
     import os
 
     try:
@@ -84,18 +84,18 @@ def _remove_compiled():  # type: () -> None
 
 
 def _leave():  # type: () -> None
-    """Take this folder off the path again."""
+    """Remove this folder from the path again."""
     sys.path[:] = [entry for entry in sys.path if entry != _FOLDER]
     sys.path_importer_cache.pop(_FOLDER, None)
 
 
 def _make_way():  # type: () -> None
-    """Run the site's own `sitecustomize` in place of this one; without one, raise as if there were none."""
+    """Run the site's own `sitecustomize` instead of this one; raise the usual error if there is none."""
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("sitecustomize")
     if spec is None or spec.loader is None:
-        # `site` expects exactly this error if there is no such module.
+        # `site` expects exactly this error if the module does not exist.
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
     module = type(sys)("sitecustomize")
     module.__spec__ = spec
@@ -120,6 +120,6 @@ else:
     _tell_unwatched("it is Python %d.%d, and coldfork watches 3.11 and newer" % sys.version_info[:2])
     if sys.version_info < (3,):  # noqa: UP036 - these read it as well
         _remove_compiled()
-    # The import then gets the module that is registered under this name.
+    # The import then returns the module that is registered under this name.
     del sys.modules["sitecustomize"]
     __import__("sitecustomize")

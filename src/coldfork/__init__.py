@@ -133,9 +133,9 @@ _HOOKS = {
     "load_ipython_extension": "coldfork.plugins.notebook",
     "unload_ipython_extension": "coldfork.plugins.notebook",
 }
-"""Functions that other programs look up by name; people never write these names."""
+"""Functions that other programs look up by name; people never call them."""
 _VARIABLES = frozenset({"COLDFORK_GUARD", "COLDFORK_VIRTUAL"})
-"""The variables that people expect to have an effect wherever coldfork is installed."""
+"""The variables that users expect to have an effect wherever coldfork is installed."""
 
 
 def __getattr__(name: str) -> object:

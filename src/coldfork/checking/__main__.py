@@ -1,8 +1,8 @@
 """Reads a check's request from standard input, and prints its JSON: `python -m coldfork.checking`.
 
-The question is a JSON object: `paths`, and if wanted `entries`, `search` (the folders of dependencies),
-`profile`, `target_version`, `rules` and `overlays` (texts by path). Findings that a project has accepted, in
-its configuration or in a baseline, are included; its knowledge of libraries is used.
+The request is a JSON object with `paths` and, optionally, `entries`, `search` (the folders of dependencies),
+`profile`, `target_version`, `rules` and `overlays` (texts by path). Findings that the project's configuration
+or baseline accepts are included; the configuration's facts about libraries are used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _request(question: Mapping[str, Any]) -> CheckRequest:
 
 
 def _search(folders: Sequence[str]) -> tuple[Path, ...]:
-    """Return these folders and the further ones that their `.pth` files and editable installs refer to."""
+    """Return these folders, and those to which their `.pth` files and editable installs refer."""
     return search_path(None, tuple(map(Path, folders))) if folders else ()
 
 

@@ -31,7 +31,7 @@ class Baseline:
     profile: str
     findings: dict[str, Accepted]
     warm: dict[str, list[str]] = field(default_factory=dict)
-    """The outermost modules that were warm, by accelerator; unknown if the file does not list them."""
+    """The outermost modules that were warm, by accelerator; empty if the file does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Comparison:
 
 
 def accept(findings: Iterable[Finding], profile: str, warm: dict[str, list[str]]) -> Baseline:
-    """Return a baseline that accepts these findings, and records which modules they wake."""
+    """Return a baseline that accepts these findings and records which modules they wake."""
     entries = {finding.id: Accepted(finding.rule, finding.path, finding.message) for finding in findings}
     return Baseline(SCHEMA_VERSION, profile, entries, warm)
 
 
 def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
-    """Separate new findings from accepted ones, and list the entries that no longer match any finding."""
+    """Separate new findings from accepted ones, and list the entries that match no finding any more."""
     known: list[Finding] = []
     new: list[Finding] = []
     seen = set()

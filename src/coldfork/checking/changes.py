@@ -1,4 +1,4 @@
-"""The changes since a git revision, to which `--changed-since` narrows a check."""
+"""The changes since a git revision, to which `--changed-since` limits a check."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ class Asked:
     """A change that affects every module; empty if there is none."""
 
     def scope(self, paths: Sequence[str] | None, modules: int) -> ChangeScope:
-        """Return the scope of the narrowed check, from the paths of the modules that the analysis found
-        affected.
-        """
+        """Return the scope of the limited check, from the paths of the modules that changes can affect."""
         here = Path.cwd()
         shown = (Path(file) for file in self.files)
         return ChangeScope(
@@ -73,7 +71,7 @@ def _folders(path: Path, configuration: configurations.Configuration) -> Iterato
 
 
 def _concerns_everything(changes: Changes, baseline: str | None, folders: Iterable[Path]) -> str:
-    """Return the changed file that affects every module: the configuration or the baseline; else ""."""
+    """Return the changed file that affects every module (the configuration or the baseline), or ""."""
     for folder in folders:
         file = f"{os.path.realpath(folder)}{os.sep}{configurations.FILE}"
         if file in changes.files and _settings_differ(Path(file), changes.content_before(file)):
@@ -95,9 +93,7 @@ def _settings_differ(file: Path, before: bytes | None) -> bool:
 def narrowed(
     findings: tuple[Finding, ...], scope: ChangeScope | None
 ) -> tuple[tuple[Finding, ...], ChangeScope | None]:
-    """Return the findings that a change can affect: those in affected modules or with a chain through
-    them.
-    """
+    """Return the findings that a change can affect: those in affected modules or with a chain through one."""
     if scope is None or scope.paths is None:
         return findings, scope
     paths = scope.paths

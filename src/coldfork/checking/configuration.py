@@ -20,12 +20,12 @@ _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, K
 
 FILE = "pyproject.toml"
 
-#: Keys for which there is no flag.
+# Keys without a flag.
 EXCLUDE = "exclude"
 PER_FILE_IGNORES = "per-file-ignores"
 KNOWLEDGE = "knowledge"
 VLLM = "vllm"
-"""Read by the plugin for vLLM, which may not import this package."""
+"""The plugin for vLLM reads this key by itself, because it must not import this package."""
 
 _Problems = Iterator[str]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -36,18 +36,18 @@ class Configuration:
     """The settings in a pyproject.toml; empty if there is none."""
 
     folder: Path
-    """The folder that the file's paths and globs are relative to."""
+    """The folder to which the file's paths and globs are relative."""
     file: Path | None = None
     values: Mapping[str, object] = field(default_factory=dict)
-    """By the setting's name; lists are tuples, paths are joined to the folder."""
+    """The values by the setting's name; lists have become tuples, and paths are joined to the folder."""
     exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     knowledge: Mapping[str, object] | None = None
 
 
 def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
-    """Return the nearest configuration in `start` or a folder above it, overridden by an editor's
-    settings.
+    """Return the nearest configuration in `start` or above it, with an editor's settings in place of
+    its own.
     """
     _refuse(over, "the settings of the editor:")
     beginning = start.absolute()
@@ -70,7 +70,7 @@ def _table(file: Path) -> dict[str, Any] | None:
 
 
 def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
-    """Return `[tool.coldfork]` in this content of a file, current or earlier; None if there is no such
+    """Return `[tool.coldfork]` in this content of a file, current or earlier; None if it has no such
     table.
     """
     if b"coldfork" not in content:
@@ -186,7 +186,7 @@ def _fits(kind: Kind, value: object) -> bool:
 
 
 def _spelled(value: object) -> str:
-    """Return a value in approximately its TOML form, for an error message."""
+    """Return a value roughly as TOML spells it, for an error message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -217,13 +217,13 @@ def matcher(globs: Iterable[str], configuration: Configuration) -> Matches:
 
 
 class Selection:
-    """The files and findings that a configuration excludes from one check."""
+    """The files and findings that a configuration excludes from a check."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.is_excluded: Matches = (
             matcher(configuration.exclude, configuration) if configuration.exclude else lambda _: False
         )
-        """Whether `exclude` leaves a file out."""
+        """Returns whether `exclude` excludes a file."""
         self._ignores = [
             (matcher([glob], configuration), rules) for glob, rules in configuration.per_file_ignores
         ]

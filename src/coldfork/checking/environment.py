@@ -1,4 +1,4 @@
-"""Determines which environment's packages a check reads, and for which machines it analyses."""
+"""Determines which environment's packages a check reads, and for which machines the code is analysed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Environment = tuple[tuple[Path, ...], EnvironmentRead]
 
 
 class Environments:
-    """The environments of a session: each set of paths is resolved only once."""
+    """The environments of a session; each set of paths is resolved only once."""
 
     def __init__(self) -> None:
         self._known: dict[object, Environment] = {}
@@ -36,8 +36,8 @@ class Environments:
 def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
     """Return the folders in which dependencies are looked up, and their description for the report.
 
-    If no environment was named and only coldfork's own is available, its packages are read only if it is the
-    checked code's environment as well: otherwise findings would concern packages that users need not have.
+    If no environment was named and only coldfork's own is available, its packages are read only if it also
+    serves the checked code. Otherwise findings could concern packages that users do not have.
     """
     if request.search is not None:
         return request.search, EnvironmentRead(None, Origin.NAMED, bool(request.search))
@@ -68,9 +68,7 @@ def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[s
 
 
 def joined(first: Observation, second: Observation) -> Observation:
-    """Return the observations for one machine, extended by those for another machine with more
-    accelerators.
-    """
+    """Return the observations for one machine, with those added for another one with more accelerators."""
     more = PROFILES[second.profile].accelerators - PROFILES[first.profile].accelerators
     counted, again = first.statistics, second.statistics
     return replace(

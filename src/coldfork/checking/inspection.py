@@ -32,30 +32,30 @@ Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The complete result of a check, before a baseline is applied."""
+    """The complete result of a check, before any baseline is applied."""
 
     request: CheckRequest
     observation: Observation
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
     ignored: int
-    """How many findings ignore comments suppress."""
+    """The number of findings that ignore comments suppress."""
     skipped: tuple[Skipped, ...]
     missing: tuple[Path, ...]
     """Paths that do not exist."""
     locate: Locate
     scope: ChangeScope | None
-    """How much `--changed-since` left to report; None if it was not requested."""
+    """The scope of `--changed-since`; None without that option."""
     environment: EnvironmentRead
     reader: Reader
     select: Select
-    """Drops the findings that the configuration excludes."""
+    """Returns findings without those that the configuration excludes."""
     is_excluded: Matches
-    """Whether the configuration excludes a file."""
+    """Returns whether the configuration excludes a file."""
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """Return the number of the notebook cell that contains a line, and the line's number within the
-        cell.
+        """Return the number of the notebook cell that contains a line, and the line's number within
+        the cell.
         """
         return self.reader.cell(self.file(path), line)
 
@@ -99,7 +99,7 @@ def inspect(
     locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies, faults)
     select = partial(selection.select, locate=locate)
-    # With a baseline, an import is no cause of its own but a way to one, which may have been accepted.
+    # With a baseline, an import is not a cause by itself but a way to one that may have been accepted.
     judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline, faults=faults)
     observation = replace(observation, unfinished=(*observation.unfinished, *faults.noted))
     return Inspection(
@@ -154,7 +154,7 @@ def _observe(
     analysis = Analysis(question)
     observation, remedies = analysis.observe(progress), question.catalogue.remedies
     for machine, known in others.items() if observation.leading else ():
-        # Only the modules that lead to waking libraries can wake the devices that only this machine has.
+        # Only modules that lead to waking libraries can wake the devices that only this machine has.
         again = partial(analysis.observe_on, machine, known, observation.leading, progress)
         seen = faults.attempt(again, None)
         observation = observation if seen is None else environment.joined(observation, seen)

@@ -1,4 +1,4 @@
-"""Converts the paths in a report to those that are displayed."""
+"""Converts the paths in a report to those that are shown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coldfork.model.causes import CheckedModule
 
 Locate = Callable[[str], str]
 _MOST_UP = 3
-"""Up to this many folders up, a relative path is easier to read than an absolute one."""
+"""A relative path that goes up at most this many folders is easier to read than an absolute one."""
 
 
 def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
-    """Return a function from a report's path to one that opens from here; unknown paths stay as they are."""
+    """Return a function from a report's path to one that can be opened from here; unknown paths stay."""
     files = {module.path: module.file for module in modules if module.file}
     roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
     here = str(Path.cwd())
@@ -35,9 +35,7 @@ def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: C
 
 
 def shown(file: str, here: str) -> str:
-    """Return an absolute path in the form to display: relative to the current folder, unless far
-    outside it.
-    """
+    """Return an absolute path as it is shown: relative to the current folder, unless it is far outside."""
     try:
         relative = os.path.relpath(file, here)
     except ValueError:  # the file is on another drive
@@ -47,7 +45,7 @@ def shown(file: str, here: str) -> str:
 
 
 def _roots(path: Path) -> Iterable[Path]:
-    """Yield the folders that report paths may be relative to, the likeliest first."""
+    """Yield the folders to which report paths may be relative, the likeliest first."""
     top = path if path.is_dir() else path.parent
     while (top / "__init__.py").is_file() and top.absolute() != top.absolute().parent:
         # After `check .` inside a package, the path has no names left to remove, so the root is one folder

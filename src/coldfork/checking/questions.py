@@ -23,8 +23,8 @@ Known = Callable[[Profile], Catalogue]
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
 ) -> Known:
-    """Return a function that loads the library facts for a machine, in the versions that the code will
-    use.
+    """Return a function that loads the library facts for a machine, in the versions that the code
+    will use.
     """
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})

@@ -1,4 +1,4 @@
-"""Makes the report from an inspection, by applying the baseline and the narrowing of the check."""
+"""Makes the report from an inspection, by applying the baseline and the limits of the check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.rules.causes.newcomers import newly_warm
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """The findings that the baseline does not accept, and the number of those that it does."""
+    """The findings that the baseline does not accept, and how many it accepts."""
 
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
@@ -29,7 +29,7 @@ class Remainder:
 
 
 def remainder(held: Baseline, inspection: Inspection) -> Remainder:
-    """Compare the current findings and the modules they wake with a baseline."""
+    """Compare the current findings, and the modules they wake, with a baseline."""
     comparison = set_against(held, inspection.findings)
     findings, causes = _with_new_ways(held, inspection)
     accepted = {finding.id for finding in comparison.known}
@@ -68,7 +68,7 @@ def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Findin
 
 
 def _without_complaints(rules: Sequence[str]) -> tuple[str, ...]:
-    """Return the rules except the one about unused comments, which needs the findings of all the others."""
+    """Return the rules without the one about unused comments, which needs the findings of all others."""
     return tuple(name for name in rules if name != registry.UNUSED_IGNORE)
 
 
@@ -103,7 +103,7 @@ def report_of(inspection: Inspection) -> Report:
 
 
 def _excluded(inspection: Inspection) -> Iterator[LeftOut]:
-    """Yield the files that were given as paths but whose findings the configuration's `exclude` drops."""
+    """Yield the files that were given as paths but are excluded by the configuration's `exclude`."""
     for module in inspection.observation.modules if inspection.request.configuration.exclude else ():
         path = inspection.locate(module.path)
         if inspection.is_excluded(path):

@@ -28,15 +28,15 @@ class CheckRequest:
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """The texts of files that differ from the disk or do not exist there, by absolute path."""
     profile: str | None = None
-    """None means the accelerators that the code uses, on a machine with an NVIDIA GPU."""
+    """None stands for the accelerators that the code uses, on a machine with an NVIDIA GPU."""
     entries: tuple[str, ...] = ()
-    """The modules whose import is examined; without any, every module is."""
+    """The modules whose import is examined; if empty, each module's own import is."""
     python: str | None = None
     site_packages: tuple[str, ...] = ()
     search: tuple[Path, ...] | None = None
     """The folders of dependencies, if the caller knows them."""
     package_base: str | None = None
-    """The folder that holds the top packages."""
+    """The folder that contains the top-level packages."""
     target_version: tuple[int, int] = _NEWEST
     rules: tuple[str, ...] = registry.NAMES
     jobs: int = 0
@@ -96,7 +96,7 @@ def configured(
 ) -> CheckRequest:
     """Return a request from the nearest configuration, overridden by the given settings.
 
-    `over` are an editor's settings, which override those of the configuration only.
+    `over` are an editor's settings, which override only the configuration.
     """
     chosen = paths_or_default(paths)
     configuration = configurations.read(chosen[0], over)

@@ -30,13 +30,13 @@ class CheckSession:
     """Runs several checks, each of which analyses again only what has changed since the previous one.
 
     It keeps summaries and results in memory, and reads a file again only if its time stamp has changed. It
-    starts no thread, and no process unless that is allowed. Not for use by two threads at once.
+    starts no thread, and no process unless that is allowed. Two threads must not use it at once.
     """
 
     def __init__(self, *, cache: bool = True, hurried: bool = True) -> None:
         """Start without results; if `cache` is false, the cache on disk is neither read nor written.
 
-        If `hurried`, answers after the first may follow programs less far, to keep up with typing.
+        If `hurried`, checks after the first may follow programs less far, to keep up with typing.
         """
         self._cache = cache
         self._hurried = hurried
@@ -58,9 +58,9 @@ class CheckSession:
         """Check files and folders as `coldfork check` does, with the nearest configuration.
 
         `overlays` are the texts of files that differ from the disk, or do not exist there, by path: an
-        editor's buffers. Arguments that are None are as configured. `cancelled` is called between functions;
-        once it returns true, the check raises `CheckCancelledError`, and the session can be used for the next
-        one.
+        editor's buffers. If an argument is None, the configuration decides. `cancelled` is called between
+        functions; once it returns true, the check raises `CheckCancelledError`, and the session can be used
+        for the next one.
         """
         asked = {
             "entry": ((entry,) if isinstance(entry, str) else tuple(entry)) or None,
@@ -82,12 +82,12 @@ class CheckSession:
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:
-            self._held.write()  # written once only: later results must not wait for the disk
+            self._held.write()  # written only once, because later results must not wait for the disk
             self._written = True
         return inspection
 
     def files(self) -> frozenset[str]:
-        """Return the files that the results so far depend on, including files of packages."""
+        """Return the files on which the results so far depend, including files of packages."""
         return frozenset(() if self._held is None else self._held.files())
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class CheckSession:
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Suspend the garbage collector, which would traverse all kept data without finding anything to free."""
+    """Suspend the garbage collector, which would traverse all kept data and find nothing to free."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""All settings with name, type and default, from which flags, variables and configuration keys are made."""
+"""All settings with name, type and default; flags, variables and configuration keys are made from them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Setting:
     choices: tuple[str, ...] = ()
     alias: str = ""
     is_path: bool = False
-    """Whether it is a path; in the configuration it is relative to the file's folder."""
+    """Whether the value is a path; in the configuration it is relative to the file's folder."""
     output_only: bool = False
-    """Whether it affects only the output of the findings, not which there are: `baseline` ignores it."""
+    """Whether it affects only how findings are printed, and not which there are; `baseline` ignores it."""
     refuse: Callable[[str], str | None] | None = None
-    """Returns why a value is not acceptable, or None."""
+    """Returns the reason why a value is not acceptable; None if it is."""
     variable_name: str = ""
-    """The environment variable, if the usual name is taken."""
+    """The name of the environment variable, if the usual name is taken."""
     word: str = ""
-    """A value that may follow = on the command line only, if a flag can ask for more than usual."""
+    """A value that may follow = on the command line only, for a flag that can request more than usual."""
 
     @property
     def flag(self) -> str:
@@ -65,7 +65,7 @@ class Setting:
 
 
 def refuse_rule(name: str) -> str | None:
-    """Return why the name is not that of a rule; None if it is."""
+    """Return why the text is not the name of a rule; None if it is."""
     return None if name in NAMES else unknown((name,))
 
 

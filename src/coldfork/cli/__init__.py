@@ -1,1 +1,1 @@
-"""The command line. Its commands parse options, call other packages, and set exit statuses."""
+"""The command line: commands parse options, call other packages and set exit statuses."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coldfork.launch.probe.trial import ProbeSetup
 
 RUN = "run"
-"""The value of --confirm= that also runs programs."""
+"""The value of `--confirm=` with which programs are run, too."""
 
 
 def confirmed(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
@@ -69,7 +69,7 @@ def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection)
 
 
 def _announce_programs(plan: RunPlan) -> None:
-    """Announce the programs that will be run, since they may do anything."""
+    """Announce the programs that will be run, because they may do anything."""
     count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
     if count == 1:
         head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
@@ -83,7 +83,7 @@ def _announce_programs(plan: RunPlan) -> None:
 
 _MANY_MODULES = 10
 _USUAL_SECONDS = 5
-"""The time that importing PyTorch takes on many machines."""
+"""In seconds, how long importing PyTorch takes on many machines."""
 
 
 def _announce(plan: ConfirmationPlan) -> None:
@@ -103,5 +103,5 @@ def _announce(plan: ConfirmationPlan) -> None:
 
 
 def undone(settings: dict[str, Any]) -> str:
-    """Return in words which part of a confirmation its interruption left undone."""
+    """Return in words which part of an interrupted confirmation was not done."""
     return "modules were not imported" + (" or programs not run" if settings["confirm"] == RUN else "")

@@ -12,9 +12,9 @@ from coldfork.cli.failures import DEBUG
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FINDINGS = 1
-"""The exit status if the command found what it looked for."""
+"""The exit status if the command found what it was looking for."""
 
-#: Not exposed: `main` itself looks for the flag, because parsing the arguments may fail.
+# The value is not used: `main` itself looks for the flag, because parsing the arguments may fail.
 debug_option = click.option(
     DEBUG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
 )
@@ -37,7 +37,7 @@ colour_option = click.option(
 
 
 def format_option(names: Iterable[str]) -> Callable[[Command], Command]:
-    """Return a `--format` option with these formats, text by default."""
+    """Return a decorator that adds a `--format` option with these formats; text is the default."""
     return click.option(
         "--format",
         "form",

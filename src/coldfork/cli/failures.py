@@ -1,13 +1,13 @@
-"""Exit statuses and messages of a command that could not do its work."""
+"""Exit statuses and messages for a command that could not do its work."""
 
 from __future__ import annotations
 
 ERROR = 2
-"""The command could not do its work."""
+"""The exit status of a command that could not do its work."""
 INTERRUPTED = 130
 """The status that a shell reports for a program ended by Ctrl-C."""
 DEBUG = "--debug"
-"""Shows the traceback of internal errors; searched for in all arguments, since parsing may have failed."""
+"""Shows the traceback of internal errors; it is searched for in all arguments, as parsing may have failed."""
 
 
 def note(text: str) -> None:
@@ -18,7 +18,7 @@ def note(text: str) -> None:
 
 
 def explained(error: Exception, *, debug: bool) -> int:
-    """Print a line about an error, or its traceback, and return the exit status."""
+    """Print a line about an error, or its traceback; return the exit status."""
     import errno
 
     from coldfork.model.errors import ColdforkError

@@ -50,7 +50,7 @@ def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest
 def _with_standard_input(
     paths: tuple[Path, ...], name: str | None
 ) -> tuple[tuple[Path, ...], dict[str, bytes]]:
-    """Return the paths with `-` replaced by the file's name, and the content of standard input."""
+    """Return the paths, with the file's name in place of `-`, and the content of standard input."""
     if Path("-") not in paths:
         if name is not None:
             raise UsageError("--stdin-filename names what standard input holds; give - as a path")
@@ -63,7 +63,7 @@ def _with_standard_input(
 
 @contextmanager
 def _kept_to_the_end() -> Iterator[None]:
-    """Exempt objects made in the block from garbage collection, as all live until the process ends."""
+    """Exempt objects made in the block from garbage collection, because all live until the process ends."""
     gc.disable()
     try:
         yield

@@ -1,8 +1,8 @@
 """The work of `coldfork exec`; simple command lines are run without importing click.
 
-Most command lines of `exec` do not need click, which takes longer to load than a script takes to run; they
-are parsed here. Any that contains more than options with clearly valid values is left to click, which
-reports what is wrong, or shows the help.
+Loading click takes longer than many scripts take to run, so most command lines of `exec` are parsed here. If
+a command line contains anything but options with clearly valid values, click parses it, and reports what is
+wrong or shows the help.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from coldfork.launch.script.request import Progress, ScriptRequest
 
 TIMED_OUT = 124
-"""The exit status after a timeout; the same as that of GNU `timeout`."""
+"""The exit status after a timeout, the same as that of GNU `timeout`."""
 OVER_MEMORY = 137
-"""The exit status after too much memory; the same as that of containers out of memory."""
+"""The exit status after too much memory, the same as that of containers that run out of memory."""
 
 
 # --- the command line ---
@@ -87,7 +87,7 @@ VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--python": ("python", str),
     "--warm": ("warm", modules),
 }
-"""The options with a value: the name of the parameter, and the function that parses the value."""
+"""The options that take a value: the parameter's name, and the function that parses the value."""
 SWITCHES = {
     "--inherit-env": ("inherit_env", True),
     "--no-inherit-env": ("inherit_env", False),
@@ -100,7 +100,7 @@ SWITCHES = {
 def read(words: Sequence[str]) -> dict[str, Any] | None:
     """Parse the options and the script of an `exec`; return None if click has to parse them."""
     if "_COLDFORK_COMPLETE" in os.environ:
-        # A shell wants completions, which only click can give.
+        # The shell wants completions, which only click can give.
         return None
     options: dict[str, Any] = {}
     rest = list(words)
@@ -179,7 +179,7 @@ def _in_sight(
 
 
 def _report(done: Foreground, request: ScriptRequest) -> None:
-    """Print messages about the run, such as a timeout; nothing if the script ended normally."""
+    """Print messages about the run, such as a timeout; print nothing if the script ended normally."""
     report = done.run_dir / "report.json"
     see = f"; see {report}" if done.no_report is None and report.exists() else ""
     if request.report and done.no_report is not None:

@@ -78,7 +78,7 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     words = sys.argv[1:]
     if words[:1] == ["exec"]:
-        # Scripts start sooner if click and the other commands are not loaded.
+        # Scripts start sooner if neither click nor the other commands are loaded.
         from coldfork.cli import isolation
 
         options = isolation.read(words[1:])
@@ -89,7 +89,7 @@ def main() -> NoReturn:
 
 
 def _leave(status: int) -> NoReturn:
-    """Exit with this status without finalising the interpreter, which would take 8 ms."""
+    """Exit with this status, without finalising the interpreter, which would take 8 ms."""
     atexit._run_exitfuncs()
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -23,7 +23,7 @@ from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
 
 _STAND_IN = "h100"
-"""The virtual device of a proof, if none is named."""
+"""The virtual device for a proof if none is named."""
 
 
 def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, dict[str, Any]]:
@@ -50,13 +50,13 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
 
 
 def show(done: Mending) -> tuple[MendedFile, ...]:
-    """Print the patch, and return the files that it changes."""
+    """Print the patch; return the files that it changes."""
     output.write_bytes(patch(done.files, _from_here))
     return done.files
 
 
 def apply(done: Mending) -> tuple[MendedFile, ...]:
-    """Write the mended files, each whole or not at all; print a summary, and return the files written."""
+    """Write the mended files, each whole or not at all, and print a summary; return the files written."""
     written = tuple(file for file in done.files if write(file))
     for file in done.files:
         if file not in written:
@@ -68,7 +68,7 @@ def apply(done: Mending) -> tuple[MendedFile, ...]:
 
 
 def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any]) -> Proof:
-    """Import the files and run the project's tests, before and after mending, and compare the results."""
+    """Import the files and run the project's tests, before and after mending; return the comparison."""
     from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.mending.proving import ProofRequest, prove
@@ -106,7 +106,7 @@ def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> Non
 
 
 def write(file: MendedFile) -> bool:
-    """Write a mended file, and return True; leave it alone if it has changed meanwhile."""
+    """Write a mended file and return True; if it has changed meanwhile, leave it alone and return False."""
     path = Path(file.file)
     if path.read_bytes() != file.before:
         return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: The sources of values that override the configuration file.
+# The sources of values that take precedence over the configuration file.
 _SPOKEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
@@ -46,7 +46,7 @@ def _resolved(setting: Setting, context: click.Context, configured: Mapping[str,
     if source not in _SPOKEN:
         return configured.get(setting.name, setting.default)
     value = context.params[setting.parameter]
-    # Commas or blanks separate names, but not folders, whose names may contain them.
+    # Names may be separated by commas or blanks, but not folders, because their names may contain them.
     items = _split(value) if setting.kind is Kind.TEXTS and not setting.is_path else value
     for item in items if isinstance(items, tuple) else (items,):
         reason = setting.refuse(str(item)) if setting.refuse else None
@@ -109,7 +109,7 @@ def paths_argument(function: _Function) -> _Function:
 
 
 class WordedFlag(click.Option):
-    """A flag that may have a word after =. Its value is true, false or the word."""
+    """A flag that may be followed by = and a word. Its value is true, false or the word."""
 
     def __init__(self, *arguments: Any, word: str, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -128,7 +128,7 @@ class WordedCommand(click.Command):
     """A command that parses the words of its `WordedFlag`s."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Let click parse the arguments without the flags' words, and then restore the words."""
+        """Let click parse the arguments without the flags' words, then restore the words."""
         flags = [option for option in self.params if isinstance(option, WordedFlag)]
         worded = [flag for flag in flags if _has_word(flag, args)]
         rest = super().parse_args(ctx, _bare(flags, args))
@@ -138,7 +138,7 @@ class WordedCommand(click.Command):
 
 
 def _has_word(flag: WordedFlag, args: Sequence[str]) -> bool:
-    """Return whether a flag has a word after = where it occurs last in the arguments."""
+    """Return whether the last occurrence of a flag in the arguments has a word after =."""
     names = (*flag.opts, *flag.secondary_opts)
     said = [arg for arg in _options(args) if arg.partition("=")[0] in names]
     return bool(said) and said[-1] in _with_word(flag)
@@ -223,7 +223,7 @@ PRELOAD_SETTINGS = (
     replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
     _BY_NAME["color"],
 )
-"""The settings of `preload`; its `--output` is for the list."""
+"""The settings of `preload`, whose `--output` is for the list."""
 
 _OF_CONFIRM = {
     "virtual": "With --confirm or --prove: give the imports and programs this many virtual devices, for "
@@ -236,4 +236,4 @@ CHECK_SETTINGS = tuple(
     replace(setting, help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
     for setting in SETTINGS
 )
-"""The settings of `check`: all of them."""
+"""The settings of `check`, which are all settings."""

@@ -1,4 +1,4 @@
-"""Writes results to standard output or a file, in any encoding, with colour only on terminals."""
+"""Writes results to standard output or a file, in any encoding; colours are used only on terminals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal on standard output, or the width set by a demonstration, or None."""
-    # Not COLUMNS: output into a pipe must not depend on variables that a shell or a test runner exports.
+    """Return the terminal width of standard output, or the width that a demonstration has set; None without
+    either.
+    """
+    # Not COLUMNS: output into a pipe must not depend on variables that shells and test runners export.
     told = os.environ.get("COLDFORK_COLUMNS", "")
     return terminals.columns(sys.stdout) or (int(told) if told.isdecimal() and told != "0" else None)
 
@@ -23,7 +25,8 @@ def terminal_width() -> int | None:
 def wants_colour(
     choice: str, environment: Mapping[str, str] = os.environ, *, stream: TextIO | None = None
 ) -> bool:
-    """Return whether to colour, by `--color`, NO_COLOR, FORCE_COLOR, or whether the stream is a terminal.
+    """Return whether to use colours: by `--color`, NO_COLOR, FORCE_COLOR, or whether the stream is a
+    terminal.
 
     The stream is standard output unless another one is given.
     """
@@ -66,12 +69,12 @@ def write_bytes(content: bytes) -> None:
 
 
 def save(text: str, file: Path, *, private: bool = False) -> None:
-    """Write text to a file, whole or not at all; a private file is readable by its owner only."""
+    """Write text to a file, whole or not at all; only its owner may read a private file."""
     save_bytes(text.encode("utf-8", "backslashreplace"), file, mode=0o600 if private else 0o666)
 
 
 def save_bytes(content: bytes, file: Path, *, mode: int = 0o666) -> None:
-    """Write bytes to a file, whole or not at all; a `mode` of 0 keeps the present permissions."""
+    """Write bytes to a file, whole or not at all; with a `mode` of 0, the file keeps its permissions."""
     target = file.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -104,9 +107,10 @@ def note(text: str) -> None:
 
 
 def mute(stream: TextIO | None = None) -> None:
-    """Discard all further output, so that the interpreter's last flush does not fail.
+    """Discard all further output, so that the interpreter's final flush does not fail.
 
-    Its failure would become the exit status. The stream is standard output unless another one is given.
+    A failure of that flush would become the exit status. The stream is standard output unless another one is
+    given.
     """
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stdout if stream is None else stream).fileno())

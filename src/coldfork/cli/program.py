@@ -31,10 +31,10 @@ Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyp
 
 
 class Program(click.Group):
-    """The command group: imports a subcommand when it is called, and shows tracebacks only with --debug."""
+    """The command group: imports a subcommand when it is called, and shows tracebacks only with `--debug`."""
 
     commands_by_name: Mapping[str, tuple[str, str]] = {}
-    """The place and the summary of each subcommand."""
+    """The module and the summary of each subcommand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order of the help."""

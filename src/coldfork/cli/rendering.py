@@ -15,7 +15,7 @@ _FOR_PEOPLE = ("text", "concise")
 
 
 def is_for_people(form: str) -> bool:
-    """Return whether people read this format; it uses the terminal's encoding, and others UTF-8."""
+    """Return whether people read this format; only such formats use the terminal's encoding, others UTF-8."""
     return form in _FOR_PEOPLE
 
 

@@ -43,7 +43,7 @@ class Tools:
     def check(self, paths: list[str], profile: str | None = None, limit: int = _USUAL_LIMIT) -> str:
         """Find the lines that wake a device when a module is imported; one JSON object a line, causes first.
 
-        Nothing is imported or run. `limit` is how many causes are listed; 0 lists all.
+        Nothing is imported or run. At most `limit` causes are listed; 0 lists all.
         """
         with self._turn, _Told():
             inspection = self._session.inspect(_request(paths, profile))

@@ -1,4 +1,4 @@
-"""The setup for watched imports, as the settings determine it."""
+"""The setup for watched imports, according to the settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def import_setup(settings: dict[str, Any]) -> ProbeSetup:
-    """Return the setup in which the modules of a check are imported and its programs run."""
+    """Return the setup for importing the modules of a check and running its programs."""
     from coldfork.launch.probe.probe import interpreter
     from coldfork.source.files.site_packages import search_path
 
     named = settings["python"]
     program = str(Path(named, "bin", "python")) if named and Path(named).is_dir() else named
-    # The imports must find the same dependencies as the analysis of the sources did.
+    # The imports must find the same dependencies as the analysis of the sources.
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
     return surroundings(settings, interpreter(program, neighbours=(Path(".venv"),)), after=after)
@@ -51,8 +51,8 @@ def surroundings(
 def _is_bisecting(folder: Path) -> bool:
     """Return whether a folder is in a work tree where `git bisect` is running.
 
-    Bisecting can check out several versions of a file within a second. Python considers a compiled file
-    current if the second and the size match, so it would run the one of an earlier commit.
+    Bisecting can check out several versions of a file within one second. Python takes a compiled file for
+    current if second and size match, so it might run the file of an earlier commit.
     """
     for above in (folder.absolute(), *folder.absolute().parents):
         git = _git_folder(above / ".git")

@@ -1,4 +1,4 @@
-"""`coldfork check --watch`: checks again whenever a file changes that the last result depends on."""
+"""`coldfork check --watch`: checks again whenever a file changes on which the last result depends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SOURCES = (".py", ".pyw", ".ipynb", ".so", ".pyd", configuration.FILE, "setup.c
 _NEVER_READ = frozenset({"__pycache__", "node_modules"})
 _INTERVAL = 0.2
 _SHARE = 10
-"""The pause between two looks at the files is this many times as long as a look takes."""
+"""The pause between two looks at the files lasts this many times as long as a look."""
 _MOST_NAMED = 3
 
 
@@ -49,7 +49,9 @@ class _Rounds:
         self._judge = judge
         self._watched = _Watched(paths_or_default(paths))
         self._status: int | None = None
-        """The status of the last check; set before its result is printed, as Ctrl-C may come in between."""
+        """The status of the last check; set before its result is printed, because Ctrl-C may come in
+        between.
+        """
 
     def run(self) -> int:
         """Check until Ctrl-C."""
@@ -76,7 +78,7 @@ class _Rounds:
         show()
 
     def _check_again(self, session: CheckSession) -> None:
-        """Check again; print an error instead of ending, since the next change may fix its cause."""
+        """Check again; print an error instead of ending, because the next change may fix its cause."""
         try:
             self._check(session)
         except ColdforkError as error:
@@ -91,7 +93,7 @@ def _checked(inspection: Inspection) -> Iterator[str]:
 class _Watched:
     """The files that a result depends on, and their state before the check.
 
-    They are polled, which works on every system, and also for files on other machines.
+    The files are polled, which works on every system, even for files on other machines.
     """
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
@@ -108,17 +110,17 @@ class _Watched:
         return sum(times is not None for times in self._times.values())
 
     def begin(self) -> None:
-        """Note that a check begins: later changes call for another check."""
+        """Record that a check begins; changes from now on require another check."""
         self._began = time.time_ns()
         self._times = self._look()
 
     def end(self, request: CheckRequest, files: Iterable[str]) -> None:
-        """Note that a check has ended, and that its result also depends on these files."""
+        """Record that a check has ended, and that its result depends on these files, too."""
         settings = request.configuration.file
         others = (None if settings is None else str(settings), request.baseline)
         self._rest = frozenset((*files, *(str(Path(other).absolute()) for other in others if other)))
         new = self._rest - self._times.keys()
-        # Files seen here for the first time count as changed if they changed after the check began.
+        # Files seen here for the first time count as changed if they have changed since the check began.
         late = {file: times for file in new if (times := _times(file)) is None or times[1] < self._began}
         self._times = {**self._times, **dict.fromkeys(new, (-1, -1)), **late}
 
@@ -154,7 +156,7 @@ def _words(before: Times, now: Times) -> str:
 
 
 def _below(path: str) -> Iterator[str]:
-    """Yield the file, or the sources in the folder."""
+    """Yield the file itself, or the sources in the folder."""
     try:
         entries = list(os.scandir(path))
     except NotADirectoryError:

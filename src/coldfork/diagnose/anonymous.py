@@ -19,7 +19,7 @@ from coldfork.observe.secrets.identities import Identity
 
 Said = TypeVar("Said", Checkup, Explanation)
 _HOMES = re.compile(r"(?:[A-Za-z]:)?[/\\](?:home|Users)[/\\](?!Shared\b)[^/\\\s\"'<>:|]+")
-"""Home folders of the author of a log, on any system."""
+"""Home folders in the paths of a log's author, on any system."""
 
 
 def anonymous(said: Said, who: Identity | None = None) -> Said:

@@ -19,10 +19,10 @@ class Waking:
     place: Place
     module: str | None
     line_number: int | None
-    """The line of the log that says so; None for a recording."""
+    """The line of the log that reports it; None for a recording."""
     chain: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    """From the line to the call that touched the device, if a recording has the stack."""
+    """The steps from the line to the call that touched the device, if a recording has the stack."""
 
 
 def no_search(paths: Sequence[str]) -> tuple[Suspect, ...]:
@@ -42,9 +42,9 @@ class Case:
     log: Log
     wakings: tuple[Waking, ...] = ()
     search: Search = no_search
-    """Searches the sources for lines that wake a device, the files that the log names first."""
+    """Searches the sources for lines that wake a device, beginning with files that the log names."""
     fork: Place | None = None
-    """The place of the fork, if a recording saw it."""
+    """The line that forked, if a recording has it."""
     installed: Installed = none_installed
     """Returns the version of a distribution in the environment that these files belong to."""
 

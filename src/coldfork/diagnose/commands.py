@@ -24,14 +24,14 @@ from coldfork.model.errors import ColdforkError, UsageError
 
 _PYTHON = re.compile(r"^(?:python(?:3(?:\.\d+)?)?|pypy3?)(?:\.exe)?$")
 _DRAIN_SECONDS = 5.0
-"""How long a process that the command left behind may hold the pipes open before they are abandoned."""
+"""How long a process that the command left behind may keep the pipes open before they are abandoned."""
 _GRACE_SECONDS = 3.0
-"""How long a command may take to end after a signal, before its stacks are taken."""
+"""How long a command may take to end after a signal; after that its stacks are taken."""
 _FAILED_PROCESS = re.compile(rb"(?:^|[\s\]])Process ([A-Za-z]\w*-[\d:]*\d+):[ \r]*$", re.MULTILINE)
 _FAILED_START = re.compile(rb", in spawn_main\b")
-"""A spawned process that fails while it imports the program has no name yet."""
+"""A spawned process that fails while importing the program has no name yet."""
 _RESPAWNED = 12
-"""This many processes that fail one after the other, while the program goes on, are no accident."""
+"""If this many processes fail one after another while the program goes on, it keeps respawning them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class Ran:
     """How a command ended."""
 
     status: int
-    """As a shell reports it: 128 plus the number of the signal, if a signal ended the command."""
+    """As a shell reports it: 128 plus the signal's number if a signal ended the command."""
     recording: Path | None
     why: str | None = None
     """Why coldfork ended it; None if it ended by itself."""
     asked: tuple[int, ...] = ()
-    """The processes that were asked for their stacks."""
+    """The processes that were asked to dump their stacks."""
 
 
 class _Attempt:
-    """One run of a command: copies its output to the log, and queues its signals, its end and its
-    respawns.
+    """One run of a command: copies its output to the log, and queues its signals, its respawns and
+    its end.
     """
 
     def __init__(self, log: IO[bytes]) -> None:

@@ -20,7 +20,7 @@ _MOST_UNEXPLAINED = 20
 
 
 def read_log(stream: BinaryIO, name: str | None) -> Log:
-    """Read one log; of a large one, only the parts around the stories' signs."""
+    """Read a log; of a large log, only the parts around the signs of stories."""
     return read(stream, name, registry.signs())
 
 
@@ -50,7 +50,9 @@ def explain(
 
 
 def standing(log: Log) -> Iterator[str]:
-    """Yield a line on where each dumped process stood, preferably in the program's own code."""
+    """Yield, for each dumped process, a line that says where it stood, preferably in the program's
+    own code.
+    """
     for stack in log.stacks:
         outer = tuple(reversed(stack.frames))
         call = roles.guilty(outer) or roles.asking(outer)
@@ -85,7 +87,7 @@ def _merged(stories: Sequence[Story]) -> Iterator[Story]:
 
 
 def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
-    """Yield one error of each group of similar ones that no story explains."""
+    """Yield one error for each group of similar errors that no story explains."""
     used = {line.line for story in told for line in story.evidence}
     said = {line.text for story in told for line in story.evidence}
     seen = set()
@@ -105,7 +107,7 @@ def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
 
 
 def _hands_on(error: LoggedError) -> bool:
-    """Return whether the error only repeats an error of another process, which the log contains as well."""
+    """Return whether the error merely repeats an error of another process that the log contains as well."""
     carried = (
         error.message.startswith(("Caught ", "\n\n-- Process")) or error.kind == "ProcessRaisedException"
     )

@@ -11,18 +11,18 @@ from coldfork.diagnose.logs.records import LogFrame
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """A framework that starts processes for a program."""
+    """A framework that starts processes for programs."""
 
     name: str
     paths: tuple[str, ...]
-    """Path endings of the files whose functions run in the child, or start it."""
+    """Endings of paths of files whose functions run in the child, or start it."""
     speakers: tuple[str, ...] = ()
-    """The names of its processes in the prefixes of a log."""
+    """The names of its processes in a log's prefixes."""
     remedy: str | None = None
     """How to make it use another start method."""
 
 
-#: The specific ones come first, because they all use one of the general ones at the end.
+# The specific frameworks come first, because all of them use one of the general ones at the end.
 FRAMEWORKS = (
     Framework(
         "vLLM",
@@ -110,11 +110,13 @@ _HOSTS = re.compile(
     r"(?:^|/)(?:torch/(?:utils/data|multiprocessing|distributed/(?:elastic|launcher|run)|_utils\.py)"
     r"|billiard|celery/(?:app|concurrency|worker|bin)|gunicorn|joblib|ray/(?:_private|_raylet)|multiprocess)\b"
 )
-"""Files whose functions only run what they were given."""
+"""Files whose functions merely run the code that they are given."""
 
 
 def hosts(frame: LogFrame) -> bool:
-    """Return whether this call only runs code passed to it, as a worker's loop, a pool or a launcher does."""
+    """Return whether this call merely runs code that it is given, as a worker's loop, a pool or a launcher
+    does.
+    """
     return _HOSTS.search("/".join(frame.parts)) is not None
 
 

@@ -62,7 +62,7 @@ _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def step_at(path: str, line: int) -> Step | None:
-    """Return a line and the function or class whose body contains it; None if the file is not on this
+    """Return a line, with the function or class whose body contains it; None if the file is not on this
     machine.
     """
     lines = linecache.getlines(path)
@@ -72,7 +72,7 @@ def step_at(path: str, line: int) -> Step | None:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
-    # `ast.walk` yields inner bodies after outer ones, so the last match is the innermost.
+    # `ast.walk` yields outer bodies first, so the last match is the innermost.
     around = [
         node.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Looks up whether a newer version of the package at fault repairs the line that a story is about."""
+"""Looks up whether a newer version of the package at fault has repaired the line that a story is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldfork.model.diagnosis import Step, Story
 
 
 def with_versions(story: Story, case: Case) -> Story:
-    """Return the story with a newer version as a remedy, if a published fault woke the device."""
+    """Return the story; if a published fault woke the device, with a newer version as a remedy."""
     ways = [tuple(way) for way in _to_the_device(story, case)]
     found = {_repair(way, story.name) for way in ways}
     repair = found.pop() if len(found) == 1 else None
@@ -32,7 +32,7 @@ def _repair(way: Sequence[Step], story: str) -> Repair | None:
 
 
 def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
-    """Yield chains of calls to the device: the observed one, else one for each certain suspect."""
+    """Yield chains of calls to the device: the observed one, or else one for each certain suspect."""
     if case.wakings:
         yield _seen(case.wakings[0])
         return

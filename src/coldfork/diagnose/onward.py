@@ -1,4 +1,4 @@
-"""Next steps for a log that no story explains: its last error, that error's origin, and a command."""
+"""The next steps for a log that no story explains: the last error, where it comes from, and a command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.logs.records import Log, LogFrame, LoggedError
 from coldfork.model.diagnosis import Evidence, Onward, Place, Role
 
-#: Words in an error that relate to checks of the doctor, and these checks.
+# Words in an error that relate to checks of the doctor, with those checks.
 _CHECKS = (
     (r"no kernel image is available|not compatible with the current PyTorch installation", "torch driver"),
     (r"lib(?:cudart|cublas\w*|cudnn\w*|nvrtc|cusparse\w*|nccl)\.so[.\d]*: cannot open", "torch library-path"),

@@ -1,4 +1,4 @@
-"""Adds the facts from a recording of `coldfork run` to a log: the lines that woke the device and forked."""
+"""Adds facts from a recording of `coldfork run` to a log: the lines that woke the device and forked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class Recorded:
 
 
 def recorded(file: Path) -> Recorded:
-    """Return the facts in this recording; empty if it is unreadable or shows no wake that poisoned a
-    child.
-    """
+    """Return the facts in this recording; none if it is unreadable or no wake in it poisoned a child."""
     try:
         recording = read(file)
         summed_up = outcome(recording)
@@ -52,7 +50,7 @@ def recorded(file: Path) -> Recorded:
 
 
 def _of_the_program(path: str, line: int | None, stack: Sequence[Frame]) -> tuple[str, int | None]:
-    """Return the waking line, or the program's innermost line if the waking line is a launcher's."""
+    """Return the waking line or, if that is in a launcher, the program's innermost line."""
     if _is_foreign(path):
         for frame in reversed(stack):
             if not _is_foreign(frame.path):

@@ -1,4 +1,6 @@
-"""Classifies the lines of a stack as the program's, a framework's, a device library's or the starter's."""
+"""Decides which lines of a stack belong to the program, a framework, a device library or the code that
+started the process.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ from coldfork.diagnose.logs.records import LogFrame
 from coldfork.model.diagnosis import Part, Place, Role
 
 _NOWHERE = re.compile(r"^<(?:stdin|string|frozen .*|unknown|__array_function__ .*)>$|^$")
-"""Neither a file, nor a cell of a notebook or prompt that could be found again."""
+"""The name of code that is neither in a file nor in a cell or prompt that could be found again."""
 _SHIM = re.compile(r"(?:^|/)(?:bin|Scripts)/(?:[^/]+(?<!\.py)|[^/]+-script\.py|[^/]+\.exe/__main__\.py)$")
-"""A script that a package installs on the path for its command."""
+"""A script that a package installs on the path as its command."""
 _HOMES = ("home", "Users")
-"""Folders below which a folder is named after a person: Ray's images run everything as `ray`."""
+"""Folders in which each folder is named after a person, although Ray's images run everything as `ray`."""
 _FEWEST = 2
-"""This many libraries in one folder make it a folder of installed packages, whatever its name."""
+"""A folder with this many libraries contains installed packages, whatever its name."""
 LAYOUTS = Path(__file__).with_name("layouts.json")
-"""The contents of known packages' folders, which `tools/signs.py` reads from their wheels."""
+"""What known packages' folders contain; `tools/signs.py` reads this from their wheels."""
 
 
 @lru_cache(maxsize=1)
@@ -33,8 +35,8 @@ def _layouts() -> Mapping[str, frozenset[str]]:
 
 
 def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
-    """Return the package that contains a call, installed or from a checkout; None for the program's own
-    code.
+    """Return the package that contains a call, installed or from a checkout; None for the program's
+    own code.
     """
     path = stacks.joined(frame)
     _, found, inside = path.rpartition("-packages/")
@@ -48,7 +50,7 @@ def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
 
 
 def _known(frame: LogFrame) -> int | None:
-    """Return the index in the path of a known package, recognised by the contents of its wheel."""
+    """Return the index, in the path, of a known package, recognised by the contents of its wheel."""
     layouts = _layouts()
     above = ""
     for index, (part, below) in enumerate(pairwise(frame.parts)):
@@ -64,7 +66,9 @@ def _top(inside: str) -> str:
 
 
 def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
-    """Return folders outside site-packages that hold several known libraries, as `pip --target` makes."""
+    """Return folders outside site-packages that contain several known libraries, as `pip --target` makes
+    them.
+    """
     found: dict[str, set[str]] = {}
     for frame in frames:
         index = None if "-packages/" in stacks.joined(frame) else _known(frame)
@@ -74,7 +78,7 @@ def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
 
 
 def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
-    """Return the role of a call; None for one without a role, as in the standard library or a shim."""
+    """Return the role of a call; None if it has none, as in the standard library or a shim."""
     path = stacks.joined(frame)
     if _NOWHERE.match(path) or _SHIM.search(path) or stacks.is_standard(frame):
         return None
@@ -85,10 +89,12 @@ def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
 
 
 def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the call to blame: the program's innermost, or else the outermost framework's innermost.
+    """Return the call to blame: the innermost one of the program or, if there is none, of the outermost
+    framework.
 
-    Code that only runs what it was given (a worker's loop, a launcher) owns nothing below it. If nothing
-    belongs to the program and the stack ends in the start of a process, it is the call that starts it.
+    Code that merely runs what it is given, such as a worker's loop or a launcher, is not to blame. If no call
+    belongs to the program and the stack ends in the start of a process, the call that starts the process is
+    returned.
     """
     folders = package_folders(frames)
     below = frames[stacks.boundary(frames) :]
@@ -112,7 +118,7 @@ def asking(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def parts(frames: Sequence[LogFrame]) -> tuple[Part, ...]:
-    """Return one line of the stack for each role, the outermost role first."""
+    """Return one line of the stack for each role, outermost first."""
     return tuple(_parts(frames))
 
 

@@ -1,4 +1,4 @@
-"""Searches the program's sources for lines that could have woken the device, as `coldfork check` does."""
+"""Searches the program's sources for lines that may have woken the device, as `coldfork check` does."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from coldfork.source.files.site_packages import normalised, search_path, version
 _MOST_SUSPECTS = 8
 _MOST_LOCAL = 20
 _IN_A_BODY = frozenset({StepKind.CLASS_BODY, StepKind.CALL, StepKind.CONSTRUCT})
-"""The steps whose symbol is the function or class that their line is in."""
+"""The kinds of steps whose symbol is the function or class that contains their line."""
 _DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The program's sources, and the environment that the program ran in."""
+    """The program's sources, and the environment in which the program ran."""
 
     folders: tuple[Path, ...] = ()
-    """Given with `--source`; without any, the files that the log names and that are on this machine are
-    read.
+    """The folders given with `--source`; without any, the files are read that the log names and that are on
+    this machine.
     """
     python: Path | None = None
 
@@ -53,9 +53,7 @@ class Sources:
         return look
 
     def installed(self, distribution: str, paths: Sequence[str]) -> str | None:
-        """Return a distribution's version, from the sources, the environment, or the location of the log's
-        files.
-        """
+        """Return a distribution's version, according to the sources, the environment or the log's paths."""
         given = (version_of_source(folder, distribution) for folder in self.folders)
         found = next((version for version in given if version is not None), None)
         if found is not None:
@@ -75,8 +73,8 @@ class Sources:
 
 
 def _local(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Return the program's own files that the log names and that exist here, as whole packages if
-    possible.
+    """Return the program's own files that the log names and that exist here, if possible as whole
+    packages.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -123,7 +121,7 @@ def _counts(cause: Cause) -> bool:
 
 
 def _rank(cause: Cause, findings: dict[str, Finding], named: Sequence[str]) -> tuple[int, bool, int]:
-    """Return a sort key for causes: those in files that the log names first, then the surest, then the
+    """Return a sort key for causes: first those in files that the log names, then the surest, then the
     widest.
     """
     in_log = any(_ends_alike(path, cause.path) for path in named)
@@ -147,16 +145,14 @@ def _suspect(cause: Cause, finding: Finding | None) -> Suspect:
     condition = f", if {cause.condition}" if cause.condition else ""
     place = Place(cause.path, cause.line, cause.call, text)
     if finding is not None and (finding.path, finding.line) != (cause.path, cause.line):
-        # The line to mend is the one that runs at import; the cause may be further down the chain.
+        # The line to mend is the one that runs at import; the cause may be further along the chain.
         place = Place(finding.path, finding.line, finding.chain.sink.symbol, text)
     reason = f"{cause.verdict.value}: importing it {effect}{condition}"
     return Suspect(place, reason, chain, tuple(_steps(finding)))
 
 
 def _steps(finding: Finding | None) -> Iterator[Step]:
-    """Yield the lines of a chain, each with its enclosing function, and finally the function that wakes the
-    device.
-    """
+    """Yield the lines of a chain, each with its function, and finally the function that wakes the device."""
     for step in finding.chain.steps if finding is not None else ():
         if step.path is not None:
             at_top = step.kind not in _IN_A_BODY

@@ -1,4 +1,4 @@
-"""Functions on a stack: which calls ran in the child, which line imported, which call touched the device."""
+"""Reads stacks: which calls ran in the child, which line imported, and which call touched the device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEVICE_LIBRARIES = (
 
 
 def joined(frame: LogFrame) -> str:
-    """Return the path with slashes, whichever system wrote it."""
+    """Return the path with slashes, whatever system wrote it."""
     return "/".join(frame.parts)
 
 
@@ -90,7 +90,7 @@ def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def import_site(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the line at module or class level that imported the module in which the device was touched."""
+    """Return the line, at module or class level, that imported the module in which the device was touched."""
     first = boundary(frames)
     for index in range(len(frames) - 1, first - 1, -1):
         if _is_at_import(frames, index, first):
@@ -108,7 +108,7 @@ def _is_at_import(frames: Sequence[LogFrame], index: int, first: int) -> bool:
 
 
 def _is_imported(frames: Sequence[LogFrame], index: int, first: int) -> bool:
-    """Return whether the module was imported; the program's main file, by contrast, is run."""
+    """Return whether the module was imported; a program's main file is not, because it is run."""
     if index <= first:
         return False
     above = frames[index - 1]

@@ -1,4 +1,4 @@
-"""Ends a hanging command, after making each of its Python processes dump the stacks of its threads."""
+"""Ends a hanging command after each of its Python processes has dumped its threads' stacks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import IO
 from coldfork.launch.outside.kernel import Kernel
 
 ASKED = "Process {}: asked for its stacks, {}"
-"""Precedes the stacks of a process in the log; `logs/dumps.py` reads the pid from it."""
+"""Precedes a process's stacks in the log; `logs/dumps.py` reads the pid from it."""
 FAULTHANDLER = "PYTHONFAULTHANDLER"
-"""With it, Python writes the stacks of all its threads on SIGABRT."""
+"""With this variable, Python writes the stacks of all its threads on SIGABRT."""
 _PATIENCE = 2.0
-"""How many seconds a process has to write its stacks and to die of the signal."""
+"""How many seconds a process has to write its stacks and die from the signal."""
 
 
 def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
-    """End a process and its descendants, deepest first, each after a stack dump; return the processes
+    """End a process and its descendants, deepest first, each after a stack dump; return those that were
     asked.
 
-    On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none
-    starts another in place of a dead one.
+    This works on Linux; elsewhere the command is merely ended. All processes are stopped before the first is
+    ended, so that none replaces a dead one.
     """
     if not sys.platform.startswith("linux"):
         _sent(root, signal.SIGTERM)

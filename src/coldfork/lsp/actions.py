@@ -36,9 +36,10 @@ class Actions:
     def about(
         self, uri: str, diagnostics: Sequence[types.Diagnostic], command: str
     ) -> Iterator[types.CodeAction | types.Command]:
-        """Yield the actions for these diagnostics of a document; edits are made once an action is chosen.
+        """Yield the actions for these diagnostics of a document; their edits are made only when one is
+        chosen.
 
-        `command` is the editor's command that shows references; empty if it has none.
+        `command` is the editor's command to show references; it is empty if there is none.
         """
         for diagnostic in diagnostics:
             if diagnostic.source != SOURCE or not isinstance(diagnostic.data, dict):
@@ -61,7 +62,7 @@ class Actions:
                 yield showing
 
     def mended(self, session: CheckSession, cause: str) -> types.WorkspaceEdit | None:
-        """Return a fix's edits, if a check confirms that they remove the cause and bring nothing new."""
+        """Return a fix's edits, if a check confirms that they remove the cause and add nothing new."""
         request = replace(self._answer.inspection.request, cancelled=None)
         done = mend(request, session.inspect, Applicability.UNSAFE, causes=frozenset({cause}))
         if not done.mended:
@@ -78,7 +79,9 @@ class Actions:
         )
 
     def _edit(self, uri: str, edits: Sequence[types.TextEdit]) -> types.TextDocumentEdit:
-        """Return edits of a document, with its version if it is open: editors refuse outdated edits."""
+        """Return the edits of a document, with its version if it is open, because editors refuse outdated
+        edits.
+        """
         document = types.OptionalVersionedTextDocumentIdentifier(uri, self._answer.version(uri))
         return types.TextDocumentEdit(document, list(edits))
 
@@ -111,7 +114,7 @@ class Actions:
         )
 
     def _showing(self, cause: str, command: str) -> types.Command | None:
-        """Return a command that shows which modules this cause wakes."""
+        """Return a command to show which modules this cause wakes."""
         for one in self._answer.report.causes:
             place = self._answer.place(one.path, one.line) if one.line >= 1 else None
             if one.id == cause and one.warms > 1 and place is not None:

@@ -40,7 +40,7 @@ class Answer:
 
     @cached_property
     def report(self) -> Report:
-        """The report of the inspection, without the findings that the folder's baseline accepts."""
+        """The report of the inspection, without findings that the folder's baseline accepts."""
         return report_of(self.inspection)
 
     @cached_property
@@ -91,7 +91,7 @@ class Answer:
                 yield place, cause
 
     def lines(self, uri: str) -> list[str]:
-        """Return the lines of the checked version of a document, with their line ends."""
+        """Return the lines of a document in the version that was checked, with their line ends."""
         for buffer in self.buffers.values():
             if uri in buffer.cells:
                 return buffer.cells[uri].splitlines(keepends=True)

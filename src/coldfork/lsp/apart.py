@@ -1,4 +1,6 @@
-"""First checks, in a process without threads that may fork; the server reuses the cache it fills."""
+"""First checks, made in a process without threads, which may fork; the server uses the cache that
+they fill.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from coldfork.source.files.workers import can_fork
 class Apart:
     """A process that checks folders on disk, one at a time, to fill the cache.
 
-    Create it before any thread, and before any output: standard output belongs to the editor. The process
-    itself has neither standard input nor output.
+    Create it before any thread and before any output, because standard output belongs to the editor. The
+    process itself has neither standard input nor standard output.
     """
 
     def __init__(self) -> None:
@@ -55,7 +57,7 @@ class Apart:
             return
 
     def give_up(self) -> None:
-        """Tell the process to end, without waiting; another thread may be waiting for its answer."""
+        """Tell the process to end, without waiting, because another thread may be waiting for its answer."""
         if self._pid:
             try:
                 self._ours.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The documents open in an editor, in the form in which they would be saved."""
+"""The documents that are open in an editor, in the form in which they would be saved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Buffer:
     """A file with its current text in an editor."""
 
     uri: str
-    """The URI as the editor spells it: to some editors, another spelling is another document."""
+    """The URI as the editor spells it, because some editors take another spelling for another document."""
     version: int
     text: str
     cells: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Buffer:
 def buffer_of(uri: str, workspace: Workspace) -> Buffer | None:
     """Return a document with its current text; None if it is not open, or not Python."""
     path = _path(uri) or ""
-    # The workspace's keys are unquoted URIs, with a blank for `%20`.
+    # The workspace's keys are unquoted URIs, with a blank in place of `%20`.
     document = workspace.text_documents.get(unquote(uri))
     if document is not None and path.endswith(_SOURCES):
         return Buffer(uri, document.version or 0, document.source)

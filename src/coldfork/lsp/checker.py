@@ -1,4 +1,4 @@
-"""Checks folders in a thread, one at a time, always with the newest state of the buffers."""
+"""Checks folders in a thread, one at a time, always with the latest state of the buffers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from coldfork.model.errors import CheckCancelledError, ColdforkError
 
 T = TypeVar("T")
 _SETTLED = 0.08
-"""Seconds from the last keystroke until a check begins; keystrokes of a fast typist are closer together."""
+"""The seconds from the last keystroke until a check begins; a fast typist's keystrokes are closer
+together.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Wanted:
     folder: Path
     paths: tuple[Path, ...]
     buffers: Mapping[str, Buffer]
-    """By absolute path."""
+    """The open buffers, by absolute path."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The editor's settings, which override the folder's configuration."""
 
@@ -38,7 +40,7 @@ class Wanted:
 class Checker:
     """Runs checks in a session; `answered`, `failed` and `progressed` are called in its thread.
 
-    The first check of a folder is made in a separate process if possible, from the files on disk.
+    If possible, the first check of a folder is made in a separate process, from the files on disk.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Checker:
         self._since: dict[Path, float] = {}
         self._errands: list[Callable[[], None]] = []
         self._known: set[Path] = set()
-        """The folders that have an answer; edits do not cancel the first check of a folder."""
+        """The folders that have an answer; only their checks are cancelled by edits."""
         self._running: Path | None = None
         self._outdated = False
         self._given_up = False
@@ -77,7 +79,9 @@ class Checker:
             self._changed.notify()
 
     def do(self, errand: Callable[[CheckSession], T]) -> Future[T]:
-        """Have the thread call a function with the session once no check is running; return its future."""
+        """Have the thread call a function with the session when no check is running; return the call's
+        future.
+        """
         done: Future[T] = Future()
 
         def run() -> None:

@@ -128,7 +128,7 @@ async def _resolved(ls: Server, params: types.CodeAction) -> types.CodeAction:
 
 
 def _resolves(capabilities: types.ClientCapabilities) -> bool:
-    """Return whether an editor requests an action's edits only once the user has chosen the action."""
+    """Return whether an editor requests an action's edits only after the user has chosen the action."""
     document = capabilities.text_document
     support = document.code_action.resolve_support if document and document.code_action else None
     return support is not None and "edit" in support.properties
@@ -156,7 +156,7 @@ _HANDLERS = (
 
 
 def main(apart: Apart) -> None:
-    """Serve until the editor ends, or shuts the server down."""
+    """Serve until the editor ends or shuts the server down."""
     server = Server(apart)
     for name, handler in _HANDLERS:
         server.feature(name)(handler)

@@ -136,7 +136,7 @@ class Server(LanguageServer):
     # --- display ---
 
     def known_command(self, name: str) -> str:
-        """Return this command's name if the editor has announced the command, or else an empty text."""
+        """Return this command's name if the editor has announced the command, otherwise an empty text."""
         offered = self.client_capabilities.experimental
         commands = offered.get("commands") if isinstance(offered, dict) else None
         return name if isinstance(commands, (list, tuple)) and name in commands else ""
@@ -172,7 +172,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(found)
 
     def _complain(self, wanted: Wanted, why: str) -> None:
-        """Report why a folder cannot be checked, but only once until it has been checked again."""
+        """Report why a folder cannot be checked; do so only once until it has been checked again."""
         self._waiting.end(wanted.folder)
         if self._complaints.get(wanted.folder) != why:
             self._complaints[wanted.folder] = why

@@ -1,4 +1,4 @@
-"""Conversion of a check's result to objects of the protocol: diagnostics, hovers and lenses."""
+"""Converts a check's result to objects of the protocol: diagnostics, hovers and lenses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.report.shared.quantities import plural
 
 SOURCE = "coldfork"
 SHOW_REFERENCES = "coldfork.showReferences"
-"""An editor's command that shows the references to a position, given by a document's URI and position."""
+"""An editor's command to show the references to a position, given by a document's URI and position."""
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
@@ -48,7 +48,7 @@ class Shown:
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
 
     def lenses(self, uri: str, command: str) -> Iterator[types.CodeLens]:
-        """Yield a lens for each line that wakes modules: their number, and a command that shows them."""
+        """Yield a lens for each line that wakes modules: their number, and a command to show them."""
         for place, cause in self._answer.causes(uri):
             if cause.warms > 1:
                 span = self.span(place)
@@ -57,7 +57,7 @@ class Shown:
                 yield types.CodeLens(span, types.Command(title, command, arguments=arguments))
 
     def references(self, uri: str, line: int, itself: bool) -> Iterator[types.Location]:
-        """Yield the lines, most of them imports, through which other modules execute this waking line."""
+        """Yield the lines, mostly imports, through which other modules run this waking line."""
         own = Place(uri, line)
         lines: dict[Place | None, None] = {}
         for place, cause in self._answer.causes(uri):

@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 
 
 class Waiting:
-    """Reports the progress of first checks to an editor, and lets its user cancel them."""
+    """Reports the progress of first checks to an editor, whose user can cancel them."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
@@ -51,7 +51,7 @@ class Waiting:
         """Report how far the check of a folder is in one of its stages."""
         token = self._tokens.get(folder)
         if token is not None and token in self._begun and total:
-            # Reading counts as the first half; the protocol forbids a percentage that decreases.
+            # Reading counts as the first half, because the protocol forbids percentages that decrease.
             part = min(done / total, 1) / 2 + (0 if stage == "reading" else 0.5)
             percentage = max(int(part * 100), self._percentage.get(token, 0))
             if percentage != self._percentage.get(token):

@@ -1,4 +1,4 @@
-"""Annotations that name a deferred import: type checkers still read them, and an import of the module
+"""Annotations that name a deferred import: type checkers still read them, but importing the module
 does not.
 """
 
@@ -17,7 +17,9 @@ HARMLESS = frozenset(
 
 
 def annotation_of(tree: Tree, name: ast.Name) -> ast.expr | None:
-    """Return the annotation of a function that contains a name, unless a decorator might read it."""
+    """Return the annotation, in a function's header, that contains a name; None if a decorator might
+    read it.
+    """
     below: ast.AST = name
     annotation: ast.expr | None = None
     for each in tree.above(name):
@@ -38,7 +40,7 @@ def is_harmless(decorator: ast.expr) -> bool:
 
 
 def are_text(tree: Tree) -> bool:
-    """Return whether the module leaves its annotations unevaluated."""
+    """Return whether the module's annotations are not evaluated."""
     return any(
         node.module == "__future__" and any(alias.name == "annotations" for alias in node.names)
         for node in tree.nodes(ast.ImportFrom)
@@ -46,9 +48,7 @@ def are_text(tree: Tree) -> bool:
 
 
 def quoted(tree: Tree, annotation: ast.expr) -> list[Replacement]:
-    """Return the replacement of an annotation by its text, which nothing evaluates; none if it is not
-    evaluated anyway.
-    """
+    """Return the replacement of an annotation by its text in quotes; none if it is not evaluated anyway."""
     if are_text(tree):
         return []
     text = tree.source.of(annotation)

@@ -1,4 +1,4 @@
-"""Writes fixes into a notebook's cells, and leaves the rest of its JSON unchanged."""
+"""Writes fixes into a notebook's cells, leaving the rest of its JSON unchanged."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _edited(cell: str, number: int, notebook: Notebook, edits: list[Edit]) -> st
 
 
 def _offset(lines: list[str], row: int, column: int) -> int:
-    """Return a place's offset in a cell's text; the beginning of the next cell counts as the text's end."""
+    """Return the offset of a place in a cell's text; the beginning of the next cell counts as the end."""
     if row > len(lines) or (row == len(lines) and column > 1):
         raise CannotMend("it reaches into another cell")
     return min(sum(len(line) + 1 for line in lines[:row]) + column - 1, sum(map(len, lines)) + len(lines) - 1)

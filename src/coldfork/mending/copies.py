@@ -1,4 +1,4 @@
-"""Copies a project's files twice, before and after mending, so that code can be run without the originals."""
+"""Copies a project's files twice, before and after mending, so that code can run without the originals."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ class Copy:
         return self.root.joinpath(*Path(path).absolute().parts[1:])
 
     def folder(self, original: Path) -> Path:
-        """Complete the copy of a folder with links to the entries that were not copied, and return its
-        path.
-        """
+        """Complete the copy of a folder with links to the entries that were not copied; return its path."""
         made = self.place(original)
         made.mkdir(parents=True, exist_ok=True)
         for entry in original.iterdir():
@@ -42,7 +40,7 @@ def copies(
 ) -> Iterator[tuple[Copy, Copy]]:
     """Copy files and folders twice; the two contents of changed files are given by absolute path.
 
-    Large or hidden entries and environments are links to the originals, which nothing should write to.
+    Large or hidden entries and environments become links to the originals, to which nothing should write.
     """
     with tempfile.TemporaryDirectory(prefix="coldfork-prove-") as folder:
         # The path must have no symbolic links, because a program may compare it with its own location.
@@ -83,7 +81,7 @@ def _is_apart(folder: Path) -> bool:
 
 def _take_file(source: Path, target: Path) -> None:
     if not source.is_file() or target.exists():
-        return  # not a regular file, such as a pipe, or already copied with another folder
+        return  # not a regular file (such as a pipe), or already copied with another folder
     if source.stat().st_size > _LARGE:
         target.symlink_to(source.resolve())
     else:

@@ -1,9 +1,9 @@
-"""Statements deferred until their names are first used: the one that wakes a device, and those that
-need it.
+"""Statements that are deferred until their names are used: the one that wakes a device, and those that need
+it.
 
-A statement takes one of three forms. A constant becomes a function that its readers call. An import moves
-into the functions that use its names. Anything else becomes a function that binds the same names, and is
-called at the top of the functions that use them. A statement that reads such a name at import is deferred
+A deferred statement takes one of three forms. A constant becomes a function that its readers call. An import
+moves into the functions that use its names. Anything else becomes a function that binds the same names, and
+is called at the top of the functions that use them. A statement that reads such a name at import is deferred
 too, if possible.
 """
 
@@ -44,15 +44,15 @@ class Deferred:
     statement: ast.stmt
     form: Form
     names: tuple[str, ...]
-    """The deferred names that it binds: of an import perhaps only some."""
+    """The deferred names that it binds; an import may bind others as well."""
     first: bool
     """True for the statement that wakes the device."""
     uses: list[Use] = field(default_factory=list)
-    """Where functions of the module use these names."""
+    """The places where functions of the module use these names."""
     annotations: list[ast.expr] = field(default_factory=list)
-    """The annotations of functions of the module that contain these names."""
+    """The annotations, in functions of the module, that contain these names."""
     needs: list[tuple[Deferred, ast.Name]] = field(default_factory=list)
-    """The other deferred statements that it reads, and where."""
+    """The other deferred statements that it reads from, and where."""
     outside: set[str] = field(default_factory=set)
     """The names that other modules read, or may read, as attributes of the module."""
     doubts: list[str] = field(default_factory=list)
@@ -64,18 +64,18 @@ class Deferred:
 
     @property
     def condition(self) -> ast.If | None:
-        """The module's `if` around an import, if there is one; it has no other branch."""
+        """The module's `if` around an import, if there is one; the `if` has no other branch."""
         parent = self.tree.parents[self.statement]
         return parent if self.form is Form.IMPORT and isinstance(parent, ast.If) else None
 
     @property
     def has_annotations(self) -> bool:
-        """Whether annotations can do without its names: type checkers are still shown the import."""
+        """Whether annotations can do without its names, because type checkers still see the import."""
         return self.form is Form.IMPORT and self.condition is None
 
     @property
     def is_whole(self) -> bool:
-        """Whether all names that the statement imports are deferred, so that none of it remains."""
+        """Whether all names that the statement imports are deferred, so that nothing of it remains."""
         return len(self.names) == len(getattr(self.statement, "names", ()))
 
     def functions(self) -> list[Function]:
@@ -114,9 +114,7 @@ class Deferral:
     def add(
         self, module: str, path: str, statement: ast.stmt, only: str | None = None, first: bool = False
     ) -> Deferred:
-        """Defer a statement of a module, and the statements that read its names while modules are
-        imported.
-        """
+        """Defer a statement of a module, and the statements that read its names during imports."""
         tree = self._project.tree(path)
         statement = deferrable(tree, statement)
         known = [each for each in self.chosen if each.statement is statement]
@@ -142,7 +140,7 @@ class Deferral:
         return deferred
 
     def _require_use(self, deferred: Deferred) -> None:
-        """Note a doubt, or refuse the deferral, if no code here uses the names."""
+        """If no code here uses the names, record a doubt or refuse the deferral."""
         used = {use.node.id for use in deferred.uses}
         used |= {node.id for each in self.chosen for other, node in each.needs if other is deferred}
         used |= {name for name in deferred.names if any(self._project.readers(deferred.module, name))}
@@ -220,7 +218,7 @@ class Deferral:
 
 
 def deferrable(tree: Tree, node: ast.expr | ast.stmt) -> ast.stmt:
-    """Return the statement to defer for a node: an import, or the module-level statement around the node."""
+    """Return the statement to defer for a node: an import, or the module-level statement with the node."""
     inner, top = tree.statement(node), tree.top(node)
     if isinstance(top, ast.If) and not top.orelse:
         if isinstance(inner, (ast.Import, ast.ImportFrom)) and inner in top.body:
@@ -283,7 +281,7 @@ def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
 
 
 def _require_binding(statement: ast.stmt, handles: bool = False) -> None:
-    """Refuse a statement that does more than bind names; `except` blocks may have other expressions."""
+    """Refuse a statement that does more than bind names; only `except` blocks may have other expressions."""
     if isinstance(statement, ast.If):
         inner = [*statement.body, *statement.orelse]
     elif isinstance(statement, ast.Try):
@@ -320,7 +318,7 @@ def _require_plain(statement: ast.Import | ast.ImportFrom, form: Form) -> None:
 
 
 def _require_python(tree: Tree, use: Use) -> None:
-    """Refuse a use in a function that a decorator compiles, because added calls may not compile."""
+    """Refuse a use in a function that a decorator compiles, because the added calls may not compile."""
     for each in tree.above(use.node):
         for decorator in getattr(each, "decorator_list", ()):
             name = ast.unparse(decorator).partition("(")[0]

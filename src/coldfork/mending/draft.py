@@ -1,4 +1,4 @@
-"""The draft of a fix: replacements in one file, and reasons not to apply them automatically."""
+"""The draft of a fix: replacements in one file, and reasons against applying them automatically."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ STEP = "    "
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Replacements in the file of a finding, with any doubts about them."""
+    """Replacements in the file of a finding, with doubts about them."""
 
     replacements: tuple[Replacement, ...]
     doubts: tuple[str, ...] = ()
-    """Why it may behave differently, which makes the fix unsafe."""
+    """Reasons why the code may behave differently afterwards, which make the fix unsafe."""
     adds: str = ""
-    """A text that it inserts for others to share: needed once, above them all."""
+    """A text that the draft inserts for several to share; it is needed only once, above all of them."""
     has_getattr: bool = False
-    """True if it gives the module a `__getattr__`, of which there can be only one."""
+    """True if it adds a `__getattr__` to the module, which can have only one."""
     shown: str = ""
-    """The step that is left to the author: such a fix is never applied."""
+    """The step that is left to the author; a fix with such a step is never applied."""
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:
@@ -44,18 +44,18 @@ def above_body(tree: Tree, function: Function) -> tuple[int, str]:
 
 
 def step(source: SourceText, function: Function) -> str:
-    """Return by how much a function's body is indented further than its header."""
+    """Return how much further a function's body is indented than its header."""
     inner, outer = source.indent(function.body[0].lineno), source.indent(function.lineno)
     return inner.removeprefix(outer) or STEP
 
 
 def inline(source: SourceText, node: ast.expr) -> str:
-    """Return the text of an expression, in brackets if it could not follow a keyword without them."""
+    """Return the text of an expression, in brackets if it could not otherwise follow a keyword."""
     return bracketed(source.of(node), node)
 
 
 def bracketed(text: str, node: ast.expr) -> str:
-    """Return the changed text of an expression, in brackets if it could not be parsed without them."""
+    """Return the changed text of an expression, in brackets if it could not otherwise be parsed."""
     if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
         return f"({text})"
     try:
@@ -97,7 +97,7 @@ def _rows_in_strings(text: str) -> set[int]:
 
 
 def with_import(tree: Tree, name: str) -> list[Replacement]:
-    """Return an added import of a standard library module; nothing if the file has it already."""
+    """Return the insertion of an import from the standard library; nothing if the file has it already."""
     top = [node for node in tree.root.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     for node in top:
         if isinstance(node, ast.Import) and any(a.name == name and a.asname is None for a in node.names):
@@ -117,7 +117,7 @@ def with_import(tree: Tree, name: str) -> list[Replacement]:
 def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tuple[list[Replacement], bool]:
     """Keep imports for type checkers, which do not evaluate `__getattr__`.
 
-    Also say whether the module has a block for such imports; else one is put below the statement.
+    Also return whether the module has a block for such imports; if not, one is put below the statement.
     """
     source = tree.source
     rows = "".join(f"{STEP}{row}{source.newline}" for row in imports)
@@ -132,7 +132,7 @@ def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tu
     test = "TYPE_CHECKING" if is_known else "typing.TYPE_CHECKING"
     block = f"if {test}:{source.newline}{rows}"
     place = source.line_start((statement.end_lineno or statement.lineno) + 1)
-    if place == len(source.text):  # this place is needed for `__getattr__`
+    if place == len(source.text):  # this place is reserved for `__getattr__`
         place, block = source.line_start(statement.lineno), f"{block}{source.newline}"
     if added and added[0].start == place:
         return [Replacement(place, place, f"{added[0].text}{block}")], False
@@ -140,7 +140,7 @@ def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tu
 
 
 def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Replacement]:
-    """Return a shared function to insert above its first use; nothing if the file has it already."""
+    """Return the insertion of a shared function above its first use; nothing if the file has it already."""
     source = tree.source
     first = min([owner.lineno, *(each.lineno for each in getattr(owner, "decorator_list", ()))])
     for node in tree.root.body:
@@ -159,7 +159,7 @@ def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Rep
 
 
 def _gap(source: SourceText, following: ast.Import | ast.ImportFrom | None) -> str:
-    """Return the empty line that separates standard library imports from others, if it is needed."""
+    """Return the empty line that separates standard library imports from others, if one is needed."""
     if following is None:
         return ""
     module = following.module or "" if isinstance(following, ast.ImportFrom) else following.names[0].name

@@ -1,4 +1,4 @@
-"""Drafts the fix of a cause: each finding has a shape, and one module per shape drafts the edits."""
+"""Drafts the fix of a cause: each finding has a shape, and one module for each shape drafts the edits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from coldfork.model.findings import Finding
 
 _AT_IMPORT = frozenset({"device-init-at-import", "device-query-at-import", "driver-init-at-import"})
 _STARTED = frozenset({Audience.EXAMPLE, Audience.TEST})
-"""Whom code concerns that lies apart from the package, and is started by its path."""
+"""The audiences of code that is not part of the package and is started by its path."""
 Shape = Callable[[Case, ast.expr | ast.stmt], Draft]
 _SHAPES: Mapping[str, Shape] = {
     Position.CLASS_BODY: class_attribute.draft,
@@ -42,7 +42,7 @@ _STARTS: Mapping[str, Shape] = {
     "visibility-too-late": earlier_statement.draft,
 }
 _MANY = 3
-"""This many calls through one function are mended in the function."""
+"""If this many calls go through one function, the function is mended."""
 NOT_KEPT = "its fix would bring another finding, or leave this one"
 _NO_SHAPE = "there is none for a line of this shape yet"
 
@@ -57,7 +57,8 @@ def fix_of(
     """Draft the edits that mend all findings of a cause, with any reasons against them.
 
     If `careful`, longer edits that are safe come before shorter ones that are not. The first `passed` of its
-    possible fixes are skipped: they have been tried. If none is left, the first refusal is the reason.
+    possible fixes are skipped, because they have been tried. If none is left, the first refusal gives the
+    reason.
     """
     sites = _sites(cause, findings)
     ways = [lambda: _drafts(sites, project)]
@@ -81,7 +82,7 @@ def _asked_otherwise(cause: Cause, project: Project) -> list[tuple[str, Draft]]:
 
 
 def _guarded(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
-    """Return the drafts that put what programs do below a main guard, each from the first of its lines on."""
+    """Return the drafts that put what programs do under a main guard, each from its first waking line on."""
     drafts = []
     for path in dict.fromkeys(finding.path for finding in sites):
         first = min((one for one in sites if one.path == path), key=lambda one: one.line)
@@ -125,7 +126,7 @@ def _composed(
 
 
 def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
-    """Return the findings whose own lines have to be mended; importers of these become cold as well."""
+    """Return the findings whose own lines have to be mended; their importers then become cold as well."""
     found = [findings[name] for name in cause.findings if name in findings]
     return [
         finding
@@ -155,7 +156,7 @@ def _drafts(sites: list[Finding], project: Project, keeps: bool = False) -> list
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
-    """Return the shape of a line that can be mended where it is; None if the line has to be deferred."""
+    """Return the shape of a line that can be mended where it is; None if the line must be deferred."""
     rule, position = case.finding.rule, case.finding.position
     if rule in _STARTS:
         return _STARTS[rule]
@@ -174,7 +175,7 @@ def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
 def _deferred(
     deferral: Deferral, finding: Finding, tree: Tree, statement: ast.stmt, project: Project
 ) -> Deferral:
-    """Defer a statement; for an import, also the imports of the same package next to it, if possible."""
+    """Defer a statement; for an import, if possible also the neighbouring imports from the same package."""
     beside = deferral.copy()
     try:
         for each in _imports_beside(tree, statement):
@@ -202,6 +203,6 @@ def _package(statement: ast.stmt) -> str | None:
 
 
 def _once(replacements: list[Replacement], text: str) -> list[Replacement]:
-    """Return the replacements, with this text inserted only at the first of its places."""
+    """Return the replacements; this text is inserted only at the first of its places."""
     first = min(each for each in replacements if each.text == text)
     return [each for each in replacements if each.text != text or each == first]

@@ -1,4 +1,4 @@
-"""Judges whether an expression may be evaluated later, by the names it reads and its side effects."""
+"""Judges, by its names and side effects, whether an expression may be evaluated later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = frozenset(
     | {"str", "sum", "tuple", "zip"}
 )
 BY_NAME = ("eval", "exec", "globals", "locals", "vars")
-"""Functions through which code reads names that it does not spell out."""
+"""Functions through which code can read names that do not appear in it."""
 _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 
@@ -27,7 +27,7 @@ def require_movable(node: ast.AST) -> None:
 
 
 def doubts(case: Case, node: ast.AST) -> list[str]:
-    """Return reasons why evaluating an expression later may give another result, the weightiest first."""
+    """Return reasons why evaluating an expression later may give another result, the most serious first."""
     tree, found = case.tree, []
     for name in loads(node):
         count = bindings(tree, name.id)
@@ -52,7 +52,7 @@ def _first_bound(tree: Tree, name: str) -> int:
 
 
 def _only_answers(case: Case, call: ast.Call) -> bool:
-    """Return whether a call has no effect: a query of devices, a method of its result, or a plain builtin."""
+    """Return whether a call has no effect: a device query, a method of its result, or a harmless builtin."""
     function = call.func
     if isinstance(function, ast.Name) and not bindings(case.tree, function.id):
         return function.id in _PLAIN
@@ -61,7 +61,7 @@ def _only_answers(case: Case, call: ast.Call) -> bool:
         return case.project.is_question(symbol)
     while isinstance(function, (ast.Attribute, ast.Subscript)):
         function = function.value
-    # This is a method of another call's result, and that call is examined separately.
+    # This is a method of another call's result; that call is examined separately.
     return isinstance(function, (ast.Call, ast.Constant, ast.JoinedStr))
 
 

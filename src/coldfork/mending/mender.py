@@ -23,12 +23,12 @@ from coldfork.source.files.notebooks import SUFFIX
 from coldfork.source.files.reading import CannotRead
 
 _MORE_ROUNDS = 8
-"""How many rounds are allowed beyond one for each cause."""
+"""The number of rounds that are allowed in addition to one for each cause."""
 _APART = frozenset({Position.CLASS_BODY, Position.DEFAULT_ARGUMENT})
-"""Positions whose fixes leave the module's own names alone."""
+"""Positions at which a fix does not change the module's own names."""
 _ANY_ORDER = "the cells of a notebook may be run in any order"
 _ASKS = re.compile(r"(?:(?:is|has|can|get|mem_get|current|default|supports)_|device_count$|_?is_)")
-"""Names of calls that answer and change nothing; other calls of the same libraries create or set things."""
+"""Names of calls that only answer a question; other calls of the same libraries create or set things."""
 
 Inspect = Callable[[CheckRequest], Inspection]
 
@@ -48,12 +48,12 @@ class Mending:
     """The outcome of mending for each cause of a check."""
 
     report: Report
-    """The findings that are left after the fixes."""
+    """The findings that remain after the fixes."""
     inspection: Inspection
     files: tuple[MendedFile, ...]
     mended: tuple[Fix, ...]
     left: Mapping[str, Fix | Refusal]
-    """Why causes are left: a fix that may not be applied, or none; by the id of the cause."""
+    """For each remaining cause, by id: a fix that may not be applied, or the reason why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Work:
     originals: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
-    """How many of a cause's possible fixes have failed the check."""
+    """How many possible fixes of each cause have failed the check."""
     retry: bool = False
     """True if a fix was applied after another one had failed."""
 
@@ -95,7 +95,7 @@ def mend(
     """Mend the findings of a request, by fixes at least as safe as `allowed`, for these rules and causes or
     for all.
 
-    Nothing is written. A fix that brings a new finding, or does not remove its own, is taken back.
+    Nothing is written. A fix is undone if it causes a new finding or does not remove its own.
     """
     work = _Work(request, inspect, rules, causes)
     seen = _seen(inspect(request))
@@ -110,7 +110,7 @@ def mend(
             mended += applied
             work.retry |= bool(applied and work.refused)
         elif work.retry:
-            # A fix that was refused may pass now that others are applied, as it would in a second run.
+            # A refused fix may pass now that others are applied, as it would in a second run.
             work.retry = False
             work.refused.clear()
         else:
@@ -140,7 +140,7 @@ def project_of(inspection: Inspection) -> Project:
 
 
 def _questions(inspection: Inspection) -> Callable[[str], bool]:
-    """Return a test of whether a call only queries devices, according to the catalogue."""
+    """Return a function that tells whether a call merely queries devices, according to the catalogue."""
     request = inspection.request
     machines = [PROFILES[name] for name in {request.main_profile, *inspection.observation.further}]
     known = [catalogue.load(machine, {}, request.configuration.knowledge) for machine in machines]
@@ -163,7 +163,7 @@ def _drafted(work: _Work, seen: _Seen, careful: bool = False) -> dict[str, Fix |
 
 
 def _as_run(fix: Fix | Refusal, cause: Cause, findings: Mapping[str, Finding]) -> Fix | Refusal:
-    """Return the fix, marked unsafe if it binds names in a notebook, whose cells run in any order."""
+    """Return the fix; mark it unsafe if it binds names in a notebook, whose cells run in any order."""
     found = [findings[name] for name in cause.findings if name in findings]
     positions = {finding.position for finding in found if finding.leads_to(cause)}
     if isinstance(fix, Refusal) or positions <= _APART or fix.applicability is not Applicability.SAFE:
@@ -181,7 +181,7 @@ def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) ->
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """Return as many of these fixes as do not overlap, the first ones first."""
+    """Return as many of these fixes as do not overlap, preferring the first ones."""
     chosen: list[Fix] = []
     for fix in fixes:
         if not any(_touch(fix, other) or (fix.group and fix.group == other.group) for other in chosen):
@@ -209,8 +209,8 @@ def _applied(
 ) -> tuple[tuple[Fix, ...], _Seen]:
     """Add as many of these fixes to those kept as together pass the check.
 
-    If some fail, those that the remaining findings do not speak against are tried first; if that does not
-    part them, one half after the other. A fix that fails alone is refused.
+    If some fail, the fixes that no remaining finding speaks against are tried first; if that does not
+    separate them, each half is tried. A fix that fails by itself is refused.
     """
     after, blamed = _attempt(work, seen, [*kept, *fixes])
     if after is not None:
@@ -232,7 +232,7 @@ def _applied(
 def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, set[str]]:
     """Return the files after these fixes; None if the check fails, in which case no file is changed.
 
-    The paths are those of the findings against them.
+    The paths are those of findings that speak against the fixes.
     """
     files = {module.path: module.file for module in seen.inspection.observation.modules}
     texts = dict(work.texts)
@@ -257,8 +257,8 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, 
 def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
     """Yield the path of each line that still wakes a device after mending, or that newly wakes one.
 
-    Another line's effect may now be reported at the place of a mended line. A line that woke the device may
-    be replaced by one that only asks about it.
+    The effect of another line may now be reported at the place of a mended line. A line that woke the device
+    may be replaced by one that merely queries it.
     """
     ids = {finding.id for finding in before.report.findings}
     lines, gone = set(_lines(before)), set(_lines(before, mended))
@@ -275,7 +275,7 @@ def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
 
 
 def _lines(seen: _Seen, causes: Collection[str] | None = None) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the lines that findings come from, by text: all of them, or only those of these causes."""
+    """Yield the lines that findings come from, by text; with `causes`, only the lines of these."""
     origins = Origins(seen.inspection.observation.modules)
     places = {cause.id: (cause.path, cause.line) for cause in seen.report.causes}
     for finding in seen.report.findings:

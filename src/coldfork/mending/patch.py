@@ -11,8 +11,7 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int = 3) -> bytes:
-    """Return these files' changes in the form of `git diff`; `shown` gives the path to print for a
-    file.
+    """Return the changes of these files in the form of `git diff`; `shown` returns a file's path to print.
 
     `around` is the number of context lines around each change.
     """
@@ -20,7 +19,7 @@ def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int 
 
 
 def _difference(file: MendedFile, name: str, around: int) -> bytes:
-    # An encoding that maps every byte keeps untouched text exactly as it is.
+    # An encoding that maps every byte preserves untouched text exactly.
     before, after = _lines(file.before), _lines(file.after)
     rows = unified_diff(before, after, f"a/{name}", f"b/{name}", n=around)
     written = [row if row.endswith("\n") else f"{row}\n{_NO_END}" for row in rows]
@@ -29,7 +28,7 @@ def _difference(file: MendedFile, name: str, around: int) -> bytes:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Return the lines of a text as git counts them: only a newline ends a line."""
+    """Return the lines of a text as git counts them: only a newline character ends a line."""
     lines = [f"{line}\n" for line in data.decode("latin-1").split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines

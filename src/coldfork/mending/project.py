@@ -21,10 +21,10 @@ class Reader:
     eager: bool
     """True if importing that module reads it."""
     changes: bool = False
-    """True if it is rebound or replaced there."""
+    """True if the code there rebinds or replaces the name."""
     module: str = ""
     node: ast.stmt | ast.expr | None = None
-    """None if the file cannot be read."""
+    """The place's node; None if the file cannot be read."""
     alias: str = ""
     """The name that a `from` import gives it; `*` for a star import."""
 
@@ -38,7 +38,7 @@ class Project:
     read: Callable[[str], bytes]
     """Returns the content of the file at this path; raises `CannotMend` if it cannot be read."""
     is_question: Callable[[str], bool]
-    """Returns whether a call of this dotted name asks about devices, and has no side effects."""
+    """Returns whether a call of this dotted name merely queries devices, without side effects."""
     _trees: dict[str, Tree] = field(default_factory=dict, repr=False)
 
     def tree(self, path: str) -> Tree:
@@ -116,7 +116,7 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
 
 
 def _is_eager(tree: Tree, node: ast.AST) -> bool:
-    """Return whether importing the module evaluates the node, which no function's body contains then."""
+    """Return whether importing the module evaluates the node, so that it is in no function's body."""
     return not tree.functions(node)
 
 

@@ -1,6 +1,4 @@
-"""Proves fixes: imports the mended modules before and after, compares what they define, and runs the
-tests.
-"""
+"""Proves fixes: imports the mended modules before and after, compares their contents, and runs the tests."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from coldfork.model.observations import Progress
 from coldfork.model.probes import CommandEnd, ModuleProbe, ModuleProof, NameChange, Probing, Proof, TestsProof
 
 _TESTS_SECONDS = 3600.0
-"""Hanging tests are ended, along with the processes they started."""
+"""Tests that take longer than this are ended, together with the processes that they started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class ProofRequest:
 
     setup: ProbeSetup
     folder: Path
-    """The project's own folder, in which its tests are run."""
+    """The project's own folder, in which its tests run."""
     command: str | None = None
     """The command that runs the project's own tests."""
     jobs: int = 0
@@ -40,7 +38,7 @@ class ProofRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How to import a mended module: its file, and the folder that its dotted name is relative to."""
+    """How to import a mended module: its file, and the folder from which its dotted name counts."""
 
     module: CheckedModule
     root: str
@@ -90,7 +88,7 @@ def _refusal(module: CheckedModule, root: str | None) -> str:
 
 
 def _sources(places: Iterable[_Place], request: ProofRequest, files: Sequence[MendedFile]) -> list[Path]:
-    """Return what to copy: the top-level packages, and the folder in which the tests are run."""
+    """Return what to copy: the top-level packages, and the folder in which the tests run."""
     tops = [Path(place.root, Path(place.file.file).relative_to(place.root).parts[0]) for place in places]
     if request.command and files:
         tops.insert(0, request.folder)
@@ -105,7 +103,9 @@ def _imported(
     new: Copy,
     progress: Progress | None,
 ) -> tuple[dict[str, tuple[ModuleProbe | None, ModuleProbe | None]], bool]:
-    """Import all modules in both copies; return the results by path, and whether an interrupt ended this."""
+    """Import all modules in both copies; return the results by path, and whether the user
+    interrupted this.
+    """
     found: dict[str, tuple[ModuleProbe | None, ModuleProbe | None]] = {}
     interrupted = False
     for root in roots:
@@ -116,7 +116,7 @@ def _imported(
             copy: Copy, asked: Mapping[str, Sequence[str]], names: tuple[str, ...] = names
         ) -> Probing:
             before = (*(str(copy.place(each)) for each in roots), *roots, *request.setup.before)
-            # Python searches the working directory first, which may be the one with the originals.
+            # Python searches the working directory first, and it may be the one with the originals.
             folder = str(copy.folder(Path.cwd()))
             setup = replace(request.setup, before=before, names=asked, root=str(copy.root), folder=folder)
             return probe(ProbeRequest(names, setup, request.jobs), progress)
@@ -135,7 +135,7 @@ def _imported(
 def _compared(
     place: _Place, seen: tuple[ModuleProbe | None, ModuleProbe | None], copies: tuple[Copy, Copy]
 ) -> ModuleProof:
-    """Judge a fix by comparing the imports of its module in the two copies."""
+    """Judge a fix by comparing the imports of its module in both copies."""
     module, path = place.module.name, place.module.path
     before, after = seen
     if before is None or after is None:

@@ -1,4 +1,4 @@
-"""Writes deferred statements in their new form, and the calls that replace reads of their names."""
+"""Writes deferred statements in their new form, and replaces reads of their names by calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WIDE = 60
 def write(deferral: Deferral, case: Case, keeps: bool = False) -> list[tuple[str, Draft]]:
     """Return the replacements in each file, by the file's path.
 
-    With `keeps`, modules still provide the objects that they import, even if no checked code asks for them.
+    With `keeps`, modules still provide the objects that they import, even if no checked code uses them.
     """
     files = list(dict.fromkeys(each.path for each in deferral.chosen))
     return [(path, _File(path, deferral, case, keeps).draft()) for path in files]
@@ -50,7 +50,7 @@ class _File:
         self.edits: list[Replacement] = []
 
     def draft(self) -> Draft:
-        """Return all replacements in the file, and the reasons against them."""
+        """Return all replacements in the file, and the reasons against applying them."""
         for each in self.here:
             self.edits += self._uses(each)
             self.edits += (edit for node in each.annotations for edit in quoted(self.tree, node))
@@ -87,7 +87,7 @@ class _File:
         ]
 
     def _together(self, deferred: Deferred, function: Function) -> list[Deferred]:
-        """Return the imports that a function needs under the same condition, which is then written once."""
+        """Return the imports that a function needs under the same condition, so that it is written once."""
         if deferred.condition is None:
             return [deferred]
         beside = (each for each in self.here if each.condition is deferred.condition)
@@ -104,7 +104,7 @@ class _File:
         return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
 
     def _call(self, together: list[Deferred], inward: str) -> list[str]:
-        """Return the lines that bind the names of these statements, all under the same condition."""
+        """Return the lines that bind the names of these statements, which share a condition."""
         first = together[0]
         if first.form is Form.BLOCK:
             return [f"{self.functions[id(first)]}()"]
@@ -124,13 +124,13 @@ class _File:
         return f"from {module} import {', '.join(map(ast.unparse, taken))}"
 
     def _moved(self, deferred: Deferred) -> ast.stmt:
-        """Return the deferred statement, or the `if` around it if no other statement remains in that."""
+        """Return the deferred statement, or the `if` around it if nothing else would remain in the `if`."""
         condition = deferred.condition
         gone = {each.statement for each in self.here if each.is_whole}
         return condition if condition is not None and gone.issuperset(condition.body) else deferred.statement
 
     def _inner(self, deferred: Deferred) -> list[Replacement]:
-        """Return the replacements inside the moved statement, and remove them from the file's own edits."""
+        """Remove from the file's edits those inside the moved statement, and return them."""
         start, end = self.source.span(self._moved(deferred))
         found = [each for each in self.edits if start <= each.start and each.end <= end]
         self.edits = [each for each in self.edits if each not in found]
@@ -242,27 +242,31 @@ class _File:
         return Replacement(end, end, gap + line * 2 + line.join(self._getattr(accessors)) + line)
 
     def _is_for_type_checkers(self, deferred: Deferred) -> bool:
-        """Return whether annotations need this import, or other modules that get it from `__getattr__`."""
+        """Return whether this import is needed by annotations, or by modules that get it from
+        `__getattr__`.
+        """
         if deferred.form is not Form.IMPORT or deferred.condition is not None:
             return False
         asked = (name for name in deferred.outside if self._is_asked_for(deferred, name))
         return bool(deferred.annotations) or any(asked)
 
     def _instead(self, deferred: Deferred, typed: list[Deferred]) -> list[Replacement]:
-        """Remove the import; a block with all imports for type checkers replaces the first of those."""
+        """Remove the import; the first import to be removed is replaced by a block with all of them for type
+        checkers.
+        """
         if deferred not in typed[:1]:
             return [self._without(deferred)]
         rows = [self._import(each) for each in typed]
         added, has_block = for_type_checkers(self.tree, deferred.statement, rows)
         if has_block or not deferred.is_whole:
             return [self._without(deferred), *added]
-        # The block takes the statement's place, so the blank lines around that remain.
+        # The block takes the statement's place, so the blank lines around it remain.
         first, last = deferred.statement.lineno, deferred.statement.end_lineno or 0
         span = self.source.line_start(first), self.source.line_start(last + 1)
         return [*added[:-1], Replacement(*span, added[-1].text)]
 
     def _without(self, deferred: Deferred) -> Replacement:
-        """Return the removal of the import, together with surplus empty lines below it."""
+        """Return the removal of the import, together with surplus blank lines below it."""
         source, statement = self.source, self._moved(deferred)
         imports = deferred.statement
         assert isinstance(imports, (ast.Import, ast.ImportFrom))
@@ -333,7 +337,7 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
-    """Return how many blank lines a function needs above and below it to replace the statement."""
+    """Return how many blank lines a function needs above and below if it replaces the statement."""
     above, below = _first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
     is_commented = above > 0 and source.line(above).startswith("#")
     missing = []

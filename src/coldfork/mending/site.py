@@ -1,4 +1,4 @@
-"""The node of a finding in its file's syntax, and the nodes and scopes around it."""
+"""The node of a finding in the syntax of its file, with the nodes and scopes around it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Use:
 
     node: ast.Name
     deferred: bool
-    """True inside a function's body, which importing the module alone does not run."""
+    """True inside a function's body, which importing the module does not run by itself."""
     functions: tuple[Function | ast.Lambda, ...]
     """The functions whose bodies contain it, the outermost first."""
 
@@ -83,8 +83,8 @@ class Tree:
         return found
 
     def uses(self, name: str) -> list[Use]:
-        """Return the uses of a module-level name, ignoring local names of functions that are spelled the
-        same.
+        """Return the uses of a module-level name; local names of functions with the same spelling do not
+        count.
         """
         found = []
         for node in self.nodes(ast.Name):
@@ -135,7 +135,7 @@ def tree_of(source: SourceText) -> Tree:
 
 
 def _is_in_body(node: ast.AST, function: Function | ast.Lambda) -> bool:
-    """Return whether a node is evaluated when the function is called, not when it is defined."""
+    """Return whether a node is evaluated when the function is called, and not when it is defined."""
     return node is function.body if isinstance(function, ast.Lambda) else node in function.body
 
 
@@ -173,7 +173,7 @@ def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            # Names bound in this body belong to its own scope; only the decorators are evaluated here.
+            # Names bound in this body belong to its own scope; only its decorators are evaluated in this one.
             waiting += getattr(node, "decorator_list", [])
             continue
         waiting += [
@@ -184,7 +184,7 @@ def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
 
 
 def is_target(tree: Tree, node: ast.Name) -> bool:
-    """Return whether a comprehension that contains the name binds it."""
+    """Return whether a comprehension around the name binds it."""
     return any(isinstance(each, _COMPREHENSIONS) and node.id in _targets(each) for each in tree.above(node))
 
 
@@ -198,9 +198,9 @@ def _targets(comprehension: ast.AST) -> set[str]:
 
 
 def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
-    """Return how often a module's own name is bound anywhere; each `global` statement counts as well.
+    """Return how often a module-level name is bound anywhere; each `global` statement also counts.
 
-    With `within`, only inside that statement.
+    With `within`, count only inside that statement.
     """
     count = sum(name in node.names for node in tree.nodes(ast.Global) if _is_within(tree, node, within))
     found: list[ast.AST] = [

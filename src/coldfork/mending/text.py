@@ -1,4 +1,4 @@
-"""The text of a source file, spans in it, and the replacement of some of them."""
+"""The text of a source file, spans in it, and replacements of spans."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SourceText:
         return self._starts[line - 1] + column
 
     def span(self, node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
-        """Return where a node begins and ends."""
+        """Return the span of a node."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
@@ -123,12 +123,12 @@ class SourceText:
 def _lines(text: str) -> list[str]:
     """Return the lines of a text with their line ends, as the tokenizer counts them."""
     found = _LINE.findall(text)
-    # Text after the last line end counts as a line, even if it is empty, because the tokenizer ends there.
+    # Text after the last line end counts as a line even if it is empty, because the tokenizer ends there.
     return found if text.endswith(("\n", "\r")) or not text else found[:-1]
 
 
 def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
-    """Return the text after these replacements, which must parse and leave all other code unchanged."""
+    """Return the text after these replacements; it must parse, with all other code unchanged."""
     ordered = sorted(set(replacements))
     if any(one.end > other.start for one, other in pairwise(ordered)):
         raise CannotMend("two of its edits overlap")
@@ -158,7 +158,7 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
 def _parses(text: str) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            # The parser alone would accept a name that is both a parameter and global.
+            # The parser by itself would accept a name that is both a parameter and global.
             compile(text, "<fix>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -166,9 +166,7 @@ def _parses(text: str) -> bool:
 
 
 def _tokens(text: str) -> list[tuple[int, str]] | None:
-    """Return the tokens of a text with their offsets, without layout tokens; None if it cannot be
-    tokenized.
-    """
+    """Return the tokens of a text with offsets, without layout tokens; None if it cannot be tokenized."""
     starts = [0]
     for line in _lines(text):
         starts.append(starts[-1] + len(line))

@@ -1,1 +1,1 @@
-"""Entry points that other programs load by themselves: pytest, vLLM, and Python at its start."""
+"""Entry points that other programs load by themselves: pytest, vLLM, IPython, and Python at its start."""

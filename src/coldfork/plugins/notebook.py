@@ -4,7 +4,7 @@
     %coldfork decide         how this kernel may start processes now, and why
     %%coldfork run           runs the cell as a program of its own, watched, and shows the verdict
 
-Nothing here imports IPython: it is reached through the shell that loads us.
+Nothing here imports IPython, which is reached through the shell that loads this extension.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NAME = "coldfork"
 _USAGE = "%coldfork state, %coldfork decide [TARGET], or %%coldfork run [OPTIONS] above the code to run"
 _UNSURE, _OR = "unknown: ", " or "
-"""The text around several possible culprits of a wake."""
+"""The texts before and between several possible wakers."""
 _PAGE_STYLE = "width: 100%; height: 40em; border: 0"
 
 
@@ -61,7 +61,7 @@ def _loaded(shell: Any) -> object:
 
 
 class NotebookExtension:
-    """The additions to one shell, and their removal."""
+    """What the extension adds to one shell, and how that is removed."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -139,7 +139,7 @@ class Verdict:
 
 
 class CellObserver:
-    """A check after each statement of a cell whether a device woke, with the cell and the line."""
+    """After each statement of a cell, checks whether a device woke, to name the cell and the line."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -152,7 +152,7 @@ class CellObserver:
         """Begin to watch."""
         self._kernels = self._threads_without_cells()
         self._watch = watch(self._heard, base=MAIN, imports=False)
-        # A kernel has threads of its own, so only CUDA itself can always tell the waking thread.
+        # A kernel has threads of its own, so only CUDA itself can always name the thread that woke it.
         library = injection.build()
         if library is not None:
             self._watch.bear_witness(library)
@@ -185,7 +185,7 @@ class CellObserver:
             WAKERS.heard({**event, "waker": self._placed(event["waker"])})
 
     def _placed(self, waker: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Replace files by cells in a waker, and remove the kernel's own calls."""
+        """Return a waker with cells in place of files, and without the kernel's own calls."""
         stack = [self._in_cell(frame) for frame in waker["stack"]]
         chain = [self._in_cell(site) for site in waker["import_chain"]]
         first = next((place for place, frame in enumerate(stack) if frame.get("cell")), None)
@@ -199,7 +199,7 @@ class CellObserver:
         return self._by_statement(known)
 
     def _by_statement(self, waker: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add the executed statement to a waker, if no more precise place is known."""
+        """Return a waker with the executed statement as its place, if no more precise place is known."""
         if self._statement is None:
             return waker
         cell, line = self._statement
@@ -208,11 +208,11 @@ class CellObserver:
         others = [name for name in suspects if name != main and name not in self._kernels]
         if waker["module"] == MAIN or not others:
             return {**waker, "module": MAIN, "path": cell, "line": line, "function": None, "thread": main}
-        # A thread that a cell has started may also have woken the device.
+        # A thread that some cell has started may also have woken the device.
         return {**waker, "thread": _UNSURE + _OR.join([f"{main} in {cell}, line {line}", *others])}
 
     def _threads_without_cells(self) -> frozenset[str]:
-        """Return the present threads, except those that cells started and the one that runs cells."""
+        """Return the present threads, except the one that runs cells and those that cells have started."""
         known = {thread.ident: thread.name for thread in threading.enumerate()}
         known.pop(threading.main_thread().ident, None)
         frames = sys._current_frames()
@@ -228,7 +228,7 @@ class CellObserver:
         return dict(place) if cell is None else {**place, "path": cell, "cell": True}
 
     def _cell(self, path: str) -> str | None:
-        """Return the cell with this path in Python, as a traceback names it; None for other files."""
+        """Return the cell with this path, as a traceback names it; None for other files."""
         named = self._shell.compile.format_code_name(path)
         return None if named is None else str(named[1])
 
@@ -249,7 +249,7 @@ def _coldfork(*words: str) -> list[str]:
 
 
 def _printing(command: list[str]) -> int:
-    """Run a command and print its output as it arrives, since a kernel shows only Python's own output."""
+    """Run a command and print its output as it arrives, because a kernel shows only Python's own output."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -266,7 +266,7 @@ def _printing(command: list[str]) -> int:
 
 
 def _here_first() -> list[str]:
-    """Return the folders for PYTHONPATH, so that the program can import the notebook's modules."""
+    """Return the folders for PYTHONPATH with which the program can import the notebook's modules."""
     named = os.environ.get("PYTHONPATH")
     return [str(Path.cwd()), *([named] if named else [])]
 

@@ -1,7 +1,7 @@
 """Turn on the guard before the program of an interpreter; the pth file of `guard install` runs this.
 
-It costs a fraction of a millisecond: the guard listens, and the code that examines or watches is imported at
-the first import from outside the standard library, or at the first fork.
+It costs a fraction of a millisecond: at first the guard only listens. The code that examines or watches is
+imported at the first import from outside the standard library, or at the first fork.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def begin(mode: str) -> None:
     from coldfork.start.guard.process import HERE
 
     if HERE.mode != "off":
-        # Does nothing the second time, since Python runs pth files twice in a virtual environment.
+        # Does nothing the second time, because Python runs pth files twice in a virtual environment.
         return
     if asked and asked not in MODES:
         _tell(f"COLDFORK_GUARD={asked} is not a mode, choose {', '.join(MODES)}; the guard is on with {mode}")

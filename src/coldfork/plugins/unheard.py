@@ -1,7 +1,7 @@
-"""Report at the end of a program that uses coldfork which variables had no effect on it.
+"""At the end of a program that uses coldfork, report which variables had no effect on it.
 
-These variables are read only by an installed guard, or by a command, before a program; set beside `python`,
-they do nothing.
+Only an installed guard, or one of coldfork's commands, reads these variables; if they are set for a plain
+`python`, nothing reads them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 GUARD, VIRTUAL = "COLDFORK_GUARD", "COLDFORK_VIRTUAL"
 _READ_BY = {GUARD: "coldfork.start.guard.process", VIRTUAL: "coldfork.virtual.installation"}
-"""For each variable, the module that is loaded in every process in which it had its effect."""
+"""For each variable, the module that is loaded in every process in which the variable had an effect."""
 _INSTEAD = {
     GUARD: "the guard is not installed in this Python; run `coldfork guard install`, or have the program "
     "call coldfork.guard()",
@@ -24,7 +24,7 @@ _INSTEAD = {
 
 @cache
 def watch() -> None:
-    """Arrange the check for the end of this program."""
+    """Have this checked at the end of this program."""
     atexit.register(_tell, os.getpid())
 
 

@@ -2,8 +2,8 @@
 
 Both do nothing unless COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]` asks for them. vLLM calls
 `platform` while it looks for its device and `general` before it starts anything: in the main process, in
-EngineCore and in the workers. A failure here is only written to vLLM's log, unless COLDFORK_GUARD=raise or
-strict asked for a guard: then vLLM does not start without one.
+EngineCore and in the workers. A failure here is merely written to vLLM's log, unless COLDFORK_GUARD is raise
+or strict: then vLLM does not start without a guard.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 GUARD = "COLDFORK_GUARD"
 DEFAULT = "warn"
-"""The guard's default mode: coldfork may have been installed for another purpose."""
+"""The guard's mode by default; mild, because coldfork may have been installed for another purpose."""
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
 CHOOSER = "get_mp_context"
 HOMES = ("vllm.utils.system_utils", "vllm.utils")
-"""The modules with vLLM's chooser: 0.11 has it in the second, the versions from 0.17 on in the first."""
+"""The modules that may contain vLLM's chooser: in 0.11 it is in the second, from 0.17 on in the first."""
 
 _OURS = "coldfork_replaced"
-# A child of vLLM's logger, so that its handlers, its format and VLLM_LOGGING_LEVEL apply to it.
+# A child of vLLM's logger, so that vLLM's handlers, format and VLLM_LOGGING_LEVEL apply to it.
 _LOG = logging.getLogger("vllm.plugins.coldfork")
 
 
 def platform() -> None:
-    """Install the guard early, and return None, since this plugin is no platform.
+    """Install the guard early, and return None, because this plugin is no platform.
 
-    vLLM calls this in the middle of its own import, when its chooser may not exist yet, and drops what it
-    raises. `general` comes later, and repeats what failed here.
+    vLLM calls this during its own import, when its chooser may not exist yet, and ignores errors. If this
+    fails, `general` does the same later.
     """
     if _mode() == "off" or not asked():
         return
@@ -79,7 +79,7 @@ def asked() -> bool:
 
 
 def _say_how_to_ask() -> None:
-    """Log in one line how to switch the plugin on, only in the first process."""
+    """Log a line about how to switch the plugin on, but only in the first process."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         _LOG.info("coldfork: it is installed, but changes nothing here unless COLDFORK_VLLM=on asks for it")
@@ -107,7 +107,7 @@ def _replace_chooser() -> None:
         return
     ours = _chooser(theirs)
     for module in tuple(sys.modules.values()):
-        # Modules of vLLM may have imported the chooser by name; later imports get the wrapper.
+        # vLLM's modules may have imported the chooser by name; later imports get the wrapper.
         names = getattr(module, "__dict__", {})
         if names.get(CHOOSER) is theirs and str(names.get("__name__", "")).startswith("vllm."):
             setattr(module, CHOOSER, ours)
@@ -133,7 +133,7 @@ def _chooser(theirs: Chooser) -> Chooser:
     logged: set[int] = set()
 
     def get_mp_context() -> BaseContext:
-        # vLLM knows about Ray and ROCm, sets what their workers need, and from 0.33 on removes libgomp's
+        # vLLM knows about Ray and ROCm, sets what their workers need and, from 0.33 on, removes libgomp's
         # threads before a fork. Its other reasons against a fork are as good as ours.
         context = theirs()
         if context.get_start_method() != "fork":
@@ -146,7 +146,8 @@ def _chooser(theirs: Chooser) -> Chooser:
             reasons = f"it is not known whether a fork is safe here ({error})"
         else:
             if decision.method == "fork":
-                # Logged once in each process, since vLLM chooses for each queue and each kind of process.
+                # Logged only once in each process, because vLLM chooses for each queue and each kind of
+                # process.
                 if os.getpid() not in logged:
                     logged.add(os.getpid())
                     _LOG.info("coldfork: workers are started by fork, because %s", decision.because)

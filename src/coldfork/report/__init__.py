@@ -1,1 +1,1 @@
-"""The reports, with one module per format. They only print results, and never judge any themselves."""
+"""The reports, with one module for each format. They print results, but never judge them."""

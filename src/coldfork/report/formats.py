@@ -95,7 +95,7 @@ FORMATS = MappingProxyType(
         ),
     }
 )
-"""For each subject, the module of each format: with a function `render`, or `as_text`, `as_json`."""
+"""For each subject and format, the module, which has a function `render`, or `as_text` and `as_json`."""
 
 _ENDINGS = (
     (".speedscope.json", "speedscope"),
@@ -139,7 +139,7 @@ def renderer(shown: str, name: str) -> Callable[..., str]:
 
 
 def format_of_file(output: str | None) -> str:
-    """Return the format that a file name's suffix implies for a recording; text for any other."""
+    """Return the format for a recording that a file name's suffix stands for; text for any other suffix."""
     if output is None:
         return "text"
     file = Path(output).name.lower()

@@ -1,4 +1,4 @@
-"""Device states and decisions as notebooks show them: HTML tables without scripts or colours of their own."""
+"""Device states and decisions as notebooks show them: HTML tables without scripts or own colours."""
 
 from __future__ import annotations
 

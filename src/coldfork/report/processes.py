@@ -84,7 +84,7 @@ class _Page:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes on the states; one that applies to several processes is printed once."""
+        """Yield notes on the states; a note that applies to several processes is printed once."""
         said: dict[tuple[str, ...], list[int]] = {}
         for process in self._census.processes:
             for note in _of_states(process):
@@ -124,7 +124,7 @@ class _Page:
 
 
 def _accelerators(states: Iterable[State]) -> str:
-    """Return the noteworthy accelerator states, worst first, without accelerators that are absent."""
+    """Return the notable states of accelerators, worst first; absent accelerators are omitted."""
     by_status: dict[Status, list[str]] = {status: [] for status in _STYLES}
     for state in states:
         by_status.setdefault(state.status, []).append(state.accelerator)
@@ -172,7 +172,7 @@ def _woken_by(waker: Waker, recording: str | None) -> Iterator[str]:
 
 
 def _lost_runtimes(process: RunningPython) -> list[str]:
-    """Return the runtimes of a process that are poisoned and are not devices."""
+    """Return the runtimes of a process that are poisoned but are not devices."""
     lost = [state for state in process.states if state.status is Status.POISONED]
     return [state.accelerator for state in lost if state not in process.poisoned]
 

@@ -17,7 +17,7 @@ _MOST_CHANGES = 10
 
 
 def proof_text(proof: Proof) -> str:
-    """Return the outcome as lines of text that are not wrapped."""
+    """Return the outcome as lines of text, which are not wrapped."""
     return "".join(f"{printable(line)}\n" for line in (f"proof: {proof_head(proof)}", *proof_details(proof)))
 
 

@@ -17,7 +17,9 @@ _STYLES = {"ready": "clean", "importing": "note", "unfit": "error", "gone": "war
 
 
 def as_text(servers: WarmServers, options: Options) -> str:
-    """Write the servers as text that ends with a line about the process that keeps them running."""
+    """Write the servers as text that ends with a line about the keeper, the process that keeps them
+    running.
+    """
     return "\n".join(_lines(servers, Sheet(options))) + "\n"
 
 

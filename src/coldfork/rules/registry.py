@@ -1,4 +1,4 @@
-"""The list of rules, and how they judge an observation; rules load on demand."""
+"""The list of rules, and how they judge an observation; rules are loaded on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
-#: Rules that judge how processes are started, for which programs count as well.
+# Rules that judge how processes are started; for them, programs are followed as well.
 PROCESSES = (
     "fork-after-device-init",
     "missing-main-guard",
@@ -45,7 +45,7 @@ NAMES = (
     "unreadable-source",
 )
 
-#: Removed rules: if a configuration or a comment still names one, the error message explains the removal.
+# Removed rules; if a configuration or comment names one, the error message explains why it is gone.
 REMOVED = (
     "capture-before-warmup",
     "capture-reuses-warmup-state",
@@ -55,10 +55,10 @@ REMOVED = (
 
 
 class Rule(Protocol):
-    """The interface that each rule's module implements; the module's docstring is the rule's page."""
+    """The interface of each rule's module, whose docstring is the rule's page."""
 
     NAME: str
-    """Kebab-case; it reads after "allow ..."."""
+    """In kebab-case, so that it can follow "allow ..."."""
     SEVERITY: Severity
     """The rule's highest severity."""
 
@@ -68,7 +68,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The findings of the rules, and the findings that ignore comments suppressed."""
+    """The findings of the rules, and those that ignore comments suppressed."""
 
     findings: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
@@ -88,8 +88,8 @@ def module_of(name: str) -> str:
 
 
 def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of the rules to run, in registry order; an unknown name raises an error with a
-    hint.
+    """Return the names of the rules to run, in the registry's order; for an unknown name, raise an error with
+    a hint.
     """
     wanted, unwanted = set(only), set(without)
     if unknown_names := (wanted | unwanted) - set(NAMES):
@@ -133,7 +133,7 @@ def judge_all(
 
 
 def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
-    """Return a rule's findings; if coldfork fails at one effect, those for all other effects."""
+    """Return a rule's findings; if coldfork fails on one effect, those for all other effects."""
     try:
         return list(one.judge(case))
     except ColdforkError:
@@ -149,7 +149,7 @@ def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
         findings += faults.attempt(
             partial(_listed, one, alone), [], effect.module, effect.path, effect.line, one.NAME
         )
-    if len(faults.noted) == before:  # only several effects together fail, or the fault is noted
+    if len(faults.noted) == before:  # only several effects together fail, or the fault has been recorded
         faults.note(failed)
     return findings
 
@@ -166,7 +166,7 @@ def near_match(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tuple[IgnoreComment, ...]:
-    """Return the comments that may be called idle: for rules that did not run, this is unknown."""
+    """Return the comments that may be called idle; for rules that did not run, this is unknown."""
     unasked = frozenset(NAMES) - frozenset(names)
     reportable = []
     for comment in leftovers:
@@ -180,7 +180,7 @@ def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tup
 
 
 def unknown(names: Iterable[str]) -> str:
-    """Return a sentence that no rules have these names, with the closest existing name for each."""
+    """Return a sentence that says that no rules have these names, and names the closest rules."""
     return "; ".join(map(_unknown, names))
 
 
@@ -218,7 +218,7 @@ class Page:
 
 
 def page(name: str) -> Page:
-    """Return the documentation page of one rule; an unknown name raises an error with a hint."""
+    """Return the documentation page of one rule; for an unknown name, raise an error with a hint."""
     module = rule(name)
     text = inspect.cleandoc(module.__doc__ or _docstring_from_source(name))
     return Page(name, module.SEVERITY, text.partition("\n")[0], f"# {name}\n\n{text}\n")
@@ -230,7 +230,7 @@ def pages() -> tuple[Page, ...]:
 
 
 def _docstring_from_source(name: str) -> str:
-    # `python -OO` drops docstrings, so the page is then read from the source file.
+    # `python -OO` drops docstrings; the page is then read from the source file.
     from importlib.util import find_spec
 
     spec = find_spec(module_of(name))

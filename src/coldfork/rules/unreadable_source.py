@@ -75,7 +75,7 @@ _TOO_LARGE = (
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each unreadable file of the checked code, but none of dependencies, which users cannot fix."""
+    """Report each unreadable file of the checked code; users cannot fix those of dependencies."""
     for unreadable in case.observation.unreadable:
         if not unreadable.own:
             continue

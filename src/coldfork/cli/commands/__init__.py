@@ -1,1 +1,1 @@
-"""The commands, a module each: they parse options, call other packages and set the exit status."""
+"""The commands, one module each: they parse options, call other packages and set the exit status."""

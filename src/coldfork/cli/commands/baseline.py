@@ -106,7 +106,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
 
 
 def _refuse_foreign(file: Path) -> None:
-    """Refuse to overwrite a file that is not a baseline, such as a source file named by mistake."""
+    """Refuse to overwrite a file that is not a baseline, such as a source file that was named by mistake."""
     if file.is_dir():
         raise UsageError(
             f"{file} is a folder; name the file first: "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ONCE = frozenset({
     "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",
 })  # fmt: skip
-"""The options that are left out of a suggested next command."""
+"""The options that a suggested next command does not repeat."""
 _FOR_AN_AGENT = 20
 """The most causes that are listed for an agent by default."""
 
@@ -193,7 +193,9 @@ def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _refuse_idle_options(context: click.Context) -> None:
-    """Refuse options for imports on the command line if nothing is imported; elsewhere they may be set."""
+    """Refuse options about imports on the command line if nothing is imported; configurations may
+    set them.
+    """
     if context.params["confirm"] or context.params["prove"]:
         return
     for name in ("virtual", "timeout"):
@@ -215,12 +217,12 @@ def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _is_unknown(report: Report) -> bool:
-    """Return whether some code was not analysed, so that a lack of findings proves nothing."""
+    """Return whether some code was not analysed, so that the absence of findings proves nothing."""
     return bool(report.unfinished or report.skipped)
 
 
 def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, bool]:
-    """Return the report, and whether the user interrupted the confirmation."""
+    """Return the report, and whether the user has interrupted the confirmation."""
     from coldfork.checking.reporting import report_of
 
     report = report_of(inspection)
@@ -245,7 +247,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
 
 
 def _limit(settings: dict[str, Any]) -> int | None:
-    """Return how many causes to list; fewer by default for an agent, which reads all of them."""
+    """Return how many causes to list; an agent, which reads all of them, gets fewer by default."""
     asked = settings["limit"]
     usual = _FOR_AN_AGENT if settings["format"] == "agent" else None
     return usual if asked is None else asked or None
@@ -253,7 +255,7 @@ def _limit(settings: dict[str, Any]) -> int | None:
 
 def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
-    # Only these formats show the pages of rules, which take time to load.
+    # Only these formats contain the pages of rules, which take time to load.
     rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit", "rdjson") else {}
     shown = replace(_options(inspection, settings), rules=rules)
     tables = ""
@@ -265,11 +267,11 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     if tables and (file or is_for_people(form)):
         output.write(tables if file else f"\n{tables}")
     elif tables:
-        # Standard output must hold nothing but the document, for a program to read.
+        # Standard output must contain nothing but the document, because a program reads it.
         output.note(f"statistics\n{tables.rstrip()}")
     selection = Selection(report, shown)
     if form == "concise" and (left := selection.limit_line()):
         output.note(left)
     if form in ("concise", "github", "gitlab", "rdjson") and (folded := selection.fold_line()):
-        output.note(folded)  # not on standard output: in these formats every line is a cause
+        output.note(folded)  # not on standard output, where every line is a cause in these formats
     note_delivery(len(report.causes), "cause", settings)

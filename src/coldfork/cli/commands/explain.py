@@ -101,8 +101,8 @@ def explain(
 ) -> None:
     """Say what a log tells: the failure, the guilty line, and what to do.
 
-    FILE is a log, a traceback or a dump of stacks; several are read together. Without any, standard input
-    is read. A command may follow `--` instead: it is run, and its output is explained if it fails.
+    FILE is a log, a traceback or a dump of stacks; several are read together. Without FILE, standard input is
+    read. A command after `--` is run, and its output is explained if it fails.
     """
     from coldfork.diagnose.sources import Sources
 
@@ -166,7 +166,7 @@ def _run_and_explain(
 
 
 def _has_failed(said: Explanation) -> bool:
-    """Return whether a process failed, such as a worker, although the command itself succeeded."""
+    """Return whether some process, such as a worker, failed although the command itself succeeded."""
     from coldfork.knowledge.troubles import named
 
     return any(

@@ -165,7 +165,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
 
 
 def _bodies() -> list[str]:
-    """Return lines on which parts of a worker's source are read before the worker is started."""
+    """Return lines about the parts of a worker's source that are read before the worker is started."""
     from coldfork.start.guard import interpreters
 
     seconds = f"{interpreters.SECONDS:g} seconds"

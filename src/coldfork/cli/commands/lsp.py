@@ -27,7 +27,7 @@ def lsp(stdio: bool) -> None:
         raise UsageError("the language server needs pygls: pip install 'coldfork[lsp]'")
     from coldfork.lsp.apart import Apart
 
-    # Created before the other imports: they may start threads, after which a fork is not safe.
+    # Created before the other imports, because these may start threads, after which a fork is not safe.
     apart = Apart()
     from coldfork.lsp.features import main
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from coldfork.model.preloads import Preloading
 
 _WITHOUT_A_DEVICE = "h100"
-"""The virtual device for the imports on a machine without a device."""
+"""The virtual device that imports use on a machine without a device."""
 
 _EPILOG = """\b
 Examples:
@@ -72,11 +72,11 @@ def preload(
 ) -> None:
     """Find what a server may import before it forks workers, and why not the rest.
 
-    MODULE is what a worker imports, a dotted name as in an import statement. All of it is imported in fresh
-    processes, as a zygote would. A module is left out, with the line at fault, if it wakes a device; leaves a
-    thread, a process, a connection or a held lock behind; reads a variable that differs between workers; or
-    draws random numbers that are not drawn again. The clean modules that it imports are kept. Each kept
-    module is tested in a forked child, in which the device must be usable.
+    MODULE is what a worker imports, a dotted name as in an import statement. All of these are imported in
+    fresh processes, as a zygote would import them. A module is left out, with the line at fault, if it wakes
+    a device; leaves a thread, a process, a connection or a held lock behind; reads a variable that differs
+    between workers; or draws random numbers that are not drawn again. The clean modules that it imports are
+    kept. Each kept module is tested in a forked child, in which the device must be usable.
     """
     settings = options.resolve(context, configuration.read(Path()))
     request = _request(modules, kept, target, settings)

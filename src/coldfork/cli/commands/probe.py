@@ -21,7 +21,7 @@ from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.report.formats import renderer
 
 UNJUDGED = 125
-"""The status that tells `git bisect run` that a commit cannot be tested."""
+"""The status by which `git bisect run` knows that a commit cannot be tested."""
 STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
 RULES = ("device-init-at-import", "driver-init-at-import")
 
@@ -70,14 +70,15 @@ def probe(
     """Import modules in fresh interpreters, and name the line that woke a device.
 
     MODULE is a dotted name as in an import statement, found as `python -c 'import MODULE'` would find it from
-    the current folder. Each is imported in its own interpreter, which is watched: what it initialises, by
-    which line, through which imports. A module that wakes a device is imported a second time, to see the
-    exact call.
+    the current folder. Each is imported in its own interpreter, which records what is initialised, by which
+    line and through which imports. A module that wakes a device is imported a second time, to find the exact
+    call.
     """
     try:
         settings = options.resolve(context, configuration.read(Path()))
     except ConfigurationError as error:
-        # The configuration of an old commit may be invalid today; `git bisect` must not call the commit bad.
+        # The configuration of an old commit may be invalid today, but `git bisect` must not call the commit
+        # bad.
         output.note(str(error))
         context.exit(UNJUDGED)
     from coldfork.launch.plumbing.ask import command_signals

@@ -65,9 +65,9 @@ def ps(
 ) -> None:
     """Show what is awake or poisoned in Python processes that run.
 
-    Without PID, all of this user; with PID, that process and everything it started. For each: how it was
-    started, which accelerators are cold, awake or poisoned in it and on what evidence, and which libraries
-    run threads in it.
+    Without PID, all processes of this user are shown; with PID, that process and everything it started. For
+    each process: how it was started, which accelerators are cold, awake or poisoned in it and on what
+    evidence, and which libraries run threads in it.
     """
     settings = {"format": form, "output": target, "color": colour}
     look = _looking(pids)
@@ -88,7 +88,7 @@ def ps(
 
 
 def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
-    """Return a function that takes one census; raise if this system does not allow a census."""
+    """Return a function that takes one census; raise an error if this system does not allow that."""
     if not sys.platform.startswith("linux"):
         raise UsageError(f"coldfork ps needs Linux, because it reads /proc; this is {sys.platform}")
     import os

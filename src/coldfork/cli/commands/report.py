@@ -77,7 +77,7 @@ def _show(
         text = show_two(recording, read(other), shown)
     else:
         text = renderer("recording", chosen)(recording, shown)
-    # The report holds commands, paths and sources of a machine, so only the file's owner may read it.
+    # The report contains commands, paths and sources of a machine, so only the file's owner may read it.
     deliver(text, settings, private=True)
     if target:
         output.note(f"wrote {target}")

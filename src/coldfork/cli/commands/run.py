@@ -155,14 +155,14 @@ def run(
     try:
         found = _conclude(plan, done, quiet=quiet, strict=strict)
     except KeyboardInterrupt:
-        # The program has already ended, so Ctrl-C only means that the user wants no report.
+        # The program has already ended, so Ctrl-C merely means that the user wants no report.
         pass
     status = terminal.end_like(done.ending)
     context.exit(status or (FINDINGS if found and strict else 0))
 
 
 def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -> bool:
-    """Report what was recorded, and return whether `--strict` has a reason to fail."""
+    """Report what was recorded; return True if that is a reason for `--strict` to fail."""
     if quiet and not strict:
         return False
     unwritten = f"{plan.recording} could not be written: {done.obstacle}" if done.obstacle else ""
@@ -216,6 +216,6 @@ def _next_commands(plan: WatchPlan, summed_up: Outcome, recording: Recording) ->
 
 
 def _exact(summed_up: Outcome) -> str | None:
-    """Return the module in which another run, with `--exact`, could find the waking line."""
+    """Return the module for `--exact` with which another run could find the waking line; None without one."""
     waker = summed_up.wake.waker if summed_up.wake else None
     return waker.module if waker is not None and waker.line is None else None

@@ -31,7 +31,9 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """Return the demonstration; the fix removes the line that uses the device, as samples need none."""
+    """Return the demonstration; its fix removes the line that uses the device, which reading samples does not
+    need.
+    """
     return Demo(
         "a training whose DataLoader's workers crash",
         {"train.py": TRAIN, **hardware.BESIDE_TORCH},

@@ -32,7 +32,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """Return the demonstration; the fix changes the start method, as both processes need the device."""
+    """Return the demonstration; its fix changes the start method, because both processes need the device."""
     if machine.driver:
         machine = replace(machine, torch=False)  # a spawned child would have to import torch again
     return Demo(

@@ -1,4 +1,4 @@
-"""The demonstration of a CUDA graph that lacks work which its warm-up had already done."""
+"""The demonstration of a CUDA graph that lacks work because its warm-up had already done it."""
 
 from __future__ import annotations
 

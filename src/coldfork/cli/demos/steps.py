@@ -1,4 +1,4 @@
-"""A demonstration: the files that it writes, and the commands to type, with their results."""
+"""The parts of a demonstration: the files that it writes, and the commands to type, with their results."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Command:
     line: str
     """`coldfork ...` or `python ...`."""
     status: int
-    """The exit status that it should have."""
+    """The exit status that the command should have."""
     says: str
-    """The text that its output must contain."""
+    """A text that the command's output must contain."""
 
     @property
     def needs_device(self) -> bool:
@@ -27,7 +27,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of a line by hand."""
+    """A manual change of a line."""
 
     why: str
     file: str
@@ -45,10 +45,10 @@ class Demo:
     title: str
     files: Mapping[str, str]
     stages: tuple[tuple[Step, ...], ...]
-    """The steps; those of one stage are independent, and run at the same time."""
+    """The steps in stages; the steps of one stage are independent, and run at the same time."""
 
     def shown(self) -> Iterator[str]:
-        """Yield the files that a reader may want to look at."""
+        """Yield the files that a reader may want to see."""
         for name in self.files:
             if name.endswith((".py", ".log")) and not name.endswith("__init__.py"):
                 yield name

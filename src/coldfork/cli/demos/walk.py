@@ -19,7 +19,7 @@ from coldfork.cli.demos.steps import Command, Demo, Edit, Machine, Step
 
 WIDTH = 80
 _PATIENCE = 10
-"""Seconds that an interrupted command has to end."""
+"""The seconds that an interrupted command may take to end."""
 
 
 def machine() -> Machine:
@@ -29,7 +29,7 @@ def machine() -> Machine:
     from coldfork.virtual import compiling, stubs
 
     try:
-        # Compiled once before the commands start, since several of them need it at the same time.
+        # Compiled before the commands start, because several of them need it at the same time.
         compiling.library(Path(stubs.__file__).with_name("native") / "driver.c", stubs.DRIVER)
         driver = True
     except compiling.CannotCompileError:
@@ -121,7 +121,7 @@ class Walk:
 
     @contextmanager
     def _running(self, commands: list[Command]) -> Iterator[dict[Command, subprocess.Popen[bytes]]]:
-        """Run these commands in the background during the block, and end them after it."""
+        """Run these commands in the background during the block, and end them afterwards."""
         running: dict[Command, subprocess.Popen[bytes]] = {}
         try:
             for command in commands:
@@ -143,12 +143,12 @@ def _arguments(line: str) -> list[str]:
     program, *arguments = shlex.split(line)
     if program == "python":
         return [sys.executable, *arguments]
-    # -P: coldfork must not import files of the demonstration in place of its own modules.
+    # With -P, coldfork does not import files of the demonstration in place of its own modules.
     return [sys.executable, "-P", "-m", program, *arguments]
 
 
 def _environment(folder: Path, *, colour: bool) -> dict[str, str]:
-    """Return this environment, without settings that would change what the commands do for a newcomer."""
+    """Return this environment without settings that would change what a newcomer's commands do."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -1,1 +1,1 @@
-"""Whether this machine and this environment are fit: one check = one module = one name."""
+"""Checks whether this machine and environment are fit. Each check has one name and one module."""

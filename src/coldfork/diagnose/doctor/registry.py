@@ -1,4 +1,6 @@
-"""The list of checks, each imported when it runs; one that crashes is skipped and never stops the others."""
+"""The list of checks, which are imported when they run; one that crashes counts as skipped and does not stop
+the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses the stacks of running processes that py-spy, faulthandler and gdb print for a hanging program."""
+"""Parses the stacks of a hanging program's processes, as py-spy, faulthandler and gdb print them."""
 
 from __future__ import annotations
 

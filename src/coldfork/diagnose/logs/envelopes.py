@@ -1,4 +1,4 @@
-"""Removes what terminals, containers and collectors add to a line: colours, JSON, time stamps, links."""
+"""Removes what terminals, containers and log collectors add to a line: colours, JSON, time stamps, links."""
 
 from __future__ import annotations
 
@@ -14,41 +14,42 @@ _ESCAPES = re.compile(
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]"
 )
 _ESCAPED_COLOUR = re.compile(r"(?:\\x1b|\\u001b|\\033|\^\[|#033)\[[0-9;]*m")
-"""The form of a colour in loggers that escape control characters."""
+"""A colour as loggers write it that escape control characters."""
 _KEYS = ("log", "message", "msg", "textPayload", "MESSAGE", "body")
-"""The keys under which Docker, fluentd, Google, journald and OpenTelemetry keep the line."""
+"""The keys under which Docker, fluentd, Google, journald and OpenTelemetry store the line."""
 _TRACES = ("exc_info", "exc_text", "exception", "stack_trace", "stacktrace", "traceback")
-"""The keys of a traceback in structured logs: python-json-logger, structlog, ECS."""
+"""The keys of tracebacks in structured logs: python-json-logger, structlog, ECS."""
 _ONE_LINE = re.compile(r"Traceback \(most recent call last\):\\n|\\n +File \\?\"[^\"]+\", line \d+")
-"""A traceback whose line ends were written as a backslash and an n."""
+"""A traceback whose line ends are written as a backslash and an n."""
 _ENDS = re.compile(r"(?<![A-Za-z]:)(?<![\w\\])\\n|[\w.]\\n(?=[A-Z ]|\\n)")
 _FEWEST_ENDS = 3
 _ESCAPED = {"\\n": "\n", "\\r": "\r", "\\t": "\t", '\\"': '"', "\\'": "'", "\\\\": "\\"}
 _PARTED = re.compile(r"(\\[nr])['\"], ['\"]")
-"""In a printed list of lines: the end of one, and the beginning of the next."""
+"""The end of one line and the beginning of the next in a printed list of lines."""
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?:[a-z][\w+.-]*:)?//[^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)")
 """A Markdown link; notebooks in editors and Colab turn every file and every line number into one."""
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|#39|#x27);")
 _GLUED = re.compile(r"^\s*`{1,3}(?=\s*(?:File \"|Traceback \()|[^`]*$)|^\*\*(?=[A-Z])|`{3}$")
-"""Markdown marks on the line of a traceback itself, if a fence has no line of its own."""
+"""Markdown marks on a traceback's own line, if its fence has no line of its own."""
 _BAR = re.compile(r"^[^|]{0,80}?\d+%\|[^|]*\| *\S+/\S+ \[[^\]/]*(?:it/s|s/it)\]?(?=[/~\w])")
-"""A progress bar with further text after it, because no line end was written between them."""
+"""A progress bar with other text after it, because there was no line end between them."""
 _CALL = re.compile(r'\s(?=File "[^"]+", line \d+)')
 _CALLED = re.compile(r'^\s*(File "[^"]+", line \d+, in <?\w+>?)(?:\(\))?\s+(\S.*)$')
 _RAISED = re.compile(r"\s(?=(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): )")
 _FEWEST_CALLS = 2
-"""This many calls on one line are a traceback whose line ends were lost."""
+"""If this many calls share a line, it is a traceback whose line ends were lost."""
 _NUMBER = re.compile(r"^((?:[\w./-]+:)?\s*\d+[:|]?)\t")
-"""A line number; the tab after it makes all numbers equally wide."""
+"""A line number; a tab follows it, so that all numbers are equally wide."""
 _TAB = " " * 8
 _QUOTES = str.maketrans("\u201c\u201d", '""')
-"""Quotation marks around a path, as a word processor or a chat changes them."""
+"""Quotation marks around a path, as word processors and chats change them."""
 
 
 def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
-    """Return the text lines of the JSON document in a log line; without a document, just the line itself.
+    """Return the lines of text in a log line's JSON document; if there is none, just the line itself.
 
-    With `patient`, a document after other text is left to a later call, when that text has been removed.
+    With `patient`, a document that follows other text is left to a later call, after that text has been
+    removed.
     """
     if "\u00a0" in text:
         text = text.replace("\u00a0", " ")
@@ -64,9 +65,7 @@ def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
 
 
 def parted(text: str) -> tuple[str, ...]:
-    """Return the lines that were joined into one, by escaped or removed line ends; usually just the line
-    itself.
-    """
+    """Return the lines that escaped or lost line ends have joined into one; usually just the line itself."""
     if text.rstrip()[-1:] == "}" and '{"' in text:
         return (text,)  # a JSON document, which is parsed once the text before it has been removed
     if "\\n" in text and _is_escaped(text):
@@ -79,7 +78,7 @@ def parted(text: str) -> tuple[str, ...]:
 
 
 def _parted(call: str) -> Iterator[str]:
-    """Yield the parts of a traceback's call that shares one line: its place, its source, and any error."""
+    """Yield the parts of a traceback's call that is on one line: its place, its source, and any error."""
     called = _CALLED.match(call)
     if called is None:
         yield call
@@ -118,7 +117,7 @@ def _traces(document: dict[str, object]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    # Text before a carriage return is dropped: a progress bar that was overwritten is not visible on the
+    # Drop text before a carriage return: it is a progress bar that was overwritten, and is not visible on the
     # screen.
     text = text.rstrip("\r").rpartition("\r")[2]
     if "\x1b" in text or not text.isprintable():

@@ -16,10 +16,10 @@ from coldfork.diagnose.logs.tracebacks import LANDMARK, frame, is_begun, is_name
 _MOST_LAYERS = 6
 _LONGEST = 4000
 _LONGEST_JOINED = 64 * 1024
-"""Of rows joined into one line: a whole log may be on one line, with the error at its end."""
+"""The most text that rows may be joined into; a whole log may be on one line, with the error at its end."""
 _FENCE = re.compile(r"^\s*(?:```+|~~~+)[\w.+-]*$")
 _MARKS = re.compile(r"^[>#|*;%\t !/\u2502\u2503-]+")
-"""The marks that begin comments, quotes, lists and indented lines."""
+"""The marks at the beginning of comments, quotes, lists and indented lines."""
 _LABEL = re.compile(r"[A-Za-z][\w./-]*(?:[>|:#$]+|\s[>|]+) ")
 """The name of the writer, before every line."""
 _FEWEST_LABELLED = 4
@@ -31,14 +31,14 @@ _FILLED = " " * 8
 _WIDEST = 400
 _FEWEST = 2
 _SHARE = 0.08
-"""The share of all rows above which it is no accident that they have the maximum length."""
+"""If more than this share of all rows has the maximum length, lines were cut there."""
 #: Lines that begin in one of these ways never continue another line.
 _BEGINS = re.compile(
     r'Traceback \(|Process [\w:.-]+:$|\s*File "|During handling of|The above exception'
     r"|\(\w+[ \w]*=|\[[a-z_]+\d+\]:|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
 )
 _INNER = re.compile(r"\\n|File \".*File \"")
-"""Line ends within a line, or text that was on several lines."""
+"""Lost or escaped line ends within a line."""
 _SPELLED = re.compile(r"(?:#033|\\x1b|\\033|\^\[)\[")
 _HEADED = re.compile(r'Traceback \(|Process [\w:.-]+:$|File "')
 
@@ -71,7 +71,8 @@ def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
         unmarked = _unmarked(rows)
         rows = unmarked if unmarked is rows else _unnumbered(unmarked)
         rows = _inherited(_unprefixed(rows, whole=whole))
-        # Rows are joined once per layer: a joined row may happen to have the width of a cut one.
+        # Rows are joined only once for each layer, because a joined row may happen to have the width of a cut
+        # row.
         if layer > 0 and _said(rows) == before:
             if not patient or not any('{"' in row.text for row in rows):
                 break
@@ -102,14 +103,14 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
                 spelled = "[" in text and _SPELLED.search(text) is not None
                 width = len(text) if spelled else len(part)
                 if part is text and part is row.text and row.width == width:
-                    found.append(row)  # true of most rows: avoids copying a large log
+                    found.append(row)  # true of most rows, and avoids copying a large log
                 else:
                     found.append(replace(row, text=part[:_LONGEST_JOINED], width=width))
     return found
 
 
 def _parted(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the rows, splitting any that several lines were joined into."""
+    """Return the rows; a row into which several lines were joined is split."""
     return [
         row if part is row.text else replace(row, text=part[:_LONGEST], width=len(part))
         for row in rows
@@ -128,7 +129,7 @@ def _unnumbered(rows: list[_Row]) -> list[_Row]:
 
 
 def _unmarked(rows: list[_Row]) -> list[_Row]:
-    """Return the rows without the mark that begins all of them, such as `#` or `>`, and indentation."""
+    """Return the rows without indentation, and without a mark such as `#` or `>` that begins them all."""
     said = [row.text for row in rows if row.text.strip()]
     shared = _begin_alike(min(said), max(said)) if said else ""
     label = _LABEL.match(shared) if len(set(said)) >= _FEWEST_LABELLED else None
@@ -183,7 +184,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
         return rows
     uneven = most and shared < max(prefixed, default=0)
     if uneven:
-        # One collector wrote the prefix that all rows share; anything more is another layer.
+        # One log collector wrote the prefix that all rows share; any other prefix belongs to another layer.
         split = [(row, *prefixes.split(row.text, shared)) for row in rows]
     tight = {
         _shape(row.text, said)
@@ -193,7 +194,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
     found = []
     for row, who, said, elements in split:
         if tight and elements and _shape(row.text, said) in tight and row.text[-len(said) - 1] == " ":
-            said = f" {said}"  # as no blank ends this prefix, the first blank is part of the text
+            said = f" {said}"  # this prefix ends without a blank, so the first blank belongs to the text
         if elements == 0 and row.bare and row.outer == row.speaker:
             found.append(row)
             continue
@@ -208,7 +209,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
 
 
 def _shape(text: str, said: str) -> str:
-    """Return the prefix of a row, up to the rest of its text, with every number replaced by 0."""
+    """Return the prefix of a row, up to its remaining text, with every number replaced by 0."""
     return re.sub(r"\d+", "0", text[: len(text) - len(said)].rstrip())
 
 
@@ -227,7 +228,7 @@ def _stripped(row: _Row, patterns: Iterable[re.Pattern[str]]) -> _Row:
 
 
 def _inherited(rows: Sequence[_Row]) -> list[_Row]:
-    """Return the rows, attributing those without a prefix to the process whose traceback began above them."""
+    """Return the rows; one without a prefix belongs to the process whose traceback began above it."""
     found: list[_Row] = []
     begun: _Row | None = None
     if len(rows) > 1 and rows[0].bare and not rows[1].bare and frame(rows[0].text, 0) is not None:
@@ -263,7 +264,7 @@ def _unwrapped(rows: list[_Row]) -> list[_Row]:
     width = _width(rows)
     if width is None:
         return _measured(rows)
-    # A terminal cuts lines together with their prefixes; else each piece gets its own prefix.
+    # A terminal cuts lines together with their prefixes; otherwise each piece has its own prefix.
     within = not any(
         below.bare for row, below in pairwise(rows) if row.width == width and not _is_whole(row.text)
     )
@@ -301,7 +302,7 @@ def _width(rows: Sequence[_Row]) -> int | None:
     rows = [row for row in rows if not _is_whole(row.text)]
     longest = max((row.width for row in rows), default=0)
     cut = [row.text for row in rows if row.width == longest]
-    # Two workers that report the same error write lines of equal length, though neither was cut.
+    # Two workers that report the same error write lines of the same length, although neither was cut.
     wrapped = len(set(cut)) >= _FEWEST and len(cut) >= _SHARE * len(rows)
     return longest if wrapped and _NARROWEST <= longest <= _WIDEST else None
 

@@ -1,4 +1,4 @@
-"""Rewrites other notations of a traceback as Python's: rich's panels, and IPython's and pytest's."""
+"""Converts other notations of a traceback to Python's: rich's panels, IPython's and pytest's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PANEL_PLACE = re.compile(r"^(?P<path>\S.*?):(?P<line>\d+) in (?P<function>\S.*)
 _SHOWN = re.compile(r"^\s*\u2771 *(?P<line>\d+) (?P<source>.*)$")
 _GUIDES = re.compile(r"[\u2502\u2506\u250a]")
 _MOST_ROWS = 4
-"""A path that a panel wrapped takes at most this many rows."""
+"""A path that a panel has wrapped takes at most this many rows."""
 
 _NOTEBOOK = re.compile(
     r"^(?P<path><ipython-input-[\w-]+>|(?:[A-Za-z]:|~)?[/\\.\w][^\s\"':]*\.pyx?) in "
@@ -54,9 +54,7 @@ def _frame(number: int, path: str, line: str, function: str | None) -> RawLine:
 
 
 def _unboxed(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield the lines, with rich's panels rewritten: the place of a call, and the code line with the
-    arrow.
-    """
+    """Yield the lines, with rich's panels rewritten: a call's place and the code line at the arrow."""
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -104,7 +102,7 @@ def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
 
 
 def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield the lines, with IPython's tracebacks rewritten: file, function, and the code line with the
+    """Yield the lines, with IPython's tracebacks rewritten: file, function, and the code line at the
     arrow.
     """
     index = 0
@@ -117,7 +115,7 @@ def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine, ...], int]:
-    """Return the call and source that a line introduces, and the number of code lines below it to skip."""
+    """Return the call and source that a line introduces, and how many code lines below it to skip."""
     text = line.text.strip()
     cell = _CELL.match(text)
     head = cell or _NOTEBOOK.match(text)
@@ -150,8 +148,8 @@ def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
 
 
 def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield the lines, with pytest's rewritten: each call's place comes below its code, the error's below the
-    error.
+    """Yield the lines, with pytest's tracebacks rewritten, in which the place of a call or error follows
+    below it.
     """
     index, source = 0, ""
     while index < len(lines):
@@ -174,7 +172,9 @@ def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
-    """Return the lines that begin here with pytest's `E`, without the `E` and their common indentation."""
+    """Return the lines from here on that begin with pytest's `E`, without the `E` and their common
+    indentation.
+    """
     run = []
     for line in lines[index:]:
         if not line.text.startswith("E ") and line.text != "E":

@@ -1,4 +1,4 @@
-"""Recognises the messages of coldfork's guard and of `coldfork run` in a log that name what woke a device."""
+"""Recognises messages of coldfork's guard and of `coldfork run` in a log that name what woke a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECORDED = re.compile(r"^(?:coldfork: )?recorded in (?P<path>\S.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One observation by coldfork of which line woke an accelerator."""
+    """One observation by coldfork of the line that woke an accelerator."""
 
     line_number: int
     text: str
@@ -33,7 +33,7 @@ class Note:
 
 
 def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
-    """Yield coldfork's own notes in this log on which line woke a device."""
+    """Yield coldfork's own notes in this log about lines that woke a device."""
     for index, line in enumerate(lines):
         if "was woken by" in line.text and (match := _woken(lines[index : index + 2])) is not None:
             yield Note(

@@ -50,7 +50,7 @@ def _remarks(kept: Excerpt) -> tuple[str, ...]:
 
 
 def _joined(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Yield the passages, joining those that adjoin."""
+    """Yield the passages, with adjoining ones joined."""
     current: Passage | None = None
     for passage in passages:
         if current is not None and current.first + current.data.count(b"\n") == passage.first:

@@ -10,7 +10,7 @@ from coldfork.diagnose.logs.streaming import Passage
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The process that wrote a line, if its prefix tells; all processes without a prefix count as one."""
+    """The process that wrote a line, if a prefix names it; all processes without a prefix count as one."""
 
     name: str | None = None
     pid: int | None = None
@@ -77,7 +77,7 @@ class LoggedError:
     """The lines below it that belong to its message, or are in the place of such lines."""
     frames: tuple[LogFrame, ...] = ()
     header: str | None = None
-    """`Process ForkProcess-1:` or whatever else introduced it."""
+    """The line that introduced it, such as `Process ForkProcess-1:`."""
     begins: int = 0
     """The line of the log on which it begins."""
     quoted: bool = False
@@ -110,10 +110,10 @@ class Log:
     remarks: tuple[str, ...] = field(default=())
     """The parts that could not be read, with the reasons."""
     passages: tuple[Passage, ...] = ()
-    """The log as it is in its file, or the parts of it that were kept."""
+    """The log as it is in its file, or those parts of it that were kept."""
 
     said: str = ""
-    """All its lines without their prefixes, for searching all at once."""
+    """All lines without their prefixes, as one text to search."""
     torn: bool = False
     """True if processes that printed at the same time tore each other's lines."""
 

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 BLOCK = 128 * 1024
 _WHOLE = 3 * 512 * 1024
-"""Of the beginning and of the end, this much is always kept."""
+"""This much is always kept of the beginning and of the end."""
 _CHOSEN = 2 * 1024 * 1024
-"""Of the blocks between them that hold a sign, this much is kept."""
+"""This much is kept of the blocks in between that contain a sign."""
 _LONGEST_LINE = 16 * 1024
 _BINARY = 0.04
 """The share of control characters above which a block is not text."""
@@ -29,12 +29,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The parts kept of a log."""
+    """The parts of a log that were kept."""
 
     passages: tuple[Passage, ...]
     size: int
     left_out: int
-    """How many bytes of lines with a sign were left out, because there were too many."""
+    """How many bytes of lines with a sign were omitted because there were too many."""
     binary: bool
 
 
@@ -43,7 +43,7 @@ class Signs:
     """The signs to search for in a log that is too large to be kept whole."""
 
     anchors: tuple[bytes, ...] = ()
-    """A few words, one of which occurs wherever a sign does, so that most blocks are dismissed quickly."""
+    """A few words, one of which is near every sign, so that most blocks can be dismissed quickly."""
     words: tuple[bytes, ...] = ()
     """The signs themselves."""
 
@@ -58,7 +58,7 @@ def excerpt(stream: BinaryIO, signs: Signs) -> Excerpt:
 
 
 class _Keeper:
-    """Decides, block by block, which parts to keep, in memory that does not grow with the log."""
+    """Decides for each block which parts to keep, in memory that does not grow with the log."""
 
     def __init__(self, signs: Signs) -> None:
         self._signs = signs
@@ -70,7 +70,7 @@ class _Keeper:
         self._size = 0
         self._controls = 0
         self._follows = 0
-        """How many blocks after a sign are still of interest."""
+        """How many blocks after a sign are still kept."""
         self._before: Passage | None = None
 
     def read(self, stream: BinaryIO) -> Excerpt:
@@ -96,7 +96,7 @@ class _Keeper:
             self._choose(leaving)
 
     def _choose(self, passage: Passage) -> None:
-        """Keep a block from the middle of the log if it contains a sign or adjoins a block that does."""
+        """Keep a block from the middle of the log if it contains a sign or adjoins one that does."""
         if self._signs.stand_in(passage.data):
             if self._before is not None:
                 self._keep(self._before)

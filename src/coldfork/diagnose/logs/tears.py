@@ -21,7 +21,7 @@ _TORN = re.compile(
     r"|^(?P<markers>[ ~^]*[~^])(?P<error>(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?:: .*)?)$"
 )
 _INTRODUCED = re.compile(r"(?:\s|[\"']|Original |Group )$")
-"""The end of text that may precede the header of a traceback that is whole."""
+"""The end of a text that may precede the header of a whole traceback."""
 _WHOLE = ('File "', "Traceback (", "^")
 _NEAR = 40
 """The most lines between the words of a torn error and the calls that belong to it."""
@@ -41,7 +41,7 @@ def separated(lines: Iterable[LogLine]) -> tuple[tuple[LogLine, ...], bool]:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Return the torn piece that precedes a whole line, if there is one, and the line."""
+    """Return the torn piece before a whole line, if there is one, and the line."""
     match = _TORN.match(text) if any(word in text for word in _WHOLE) else None
     if match is None:
         return "", text
@@ -87,7 +87,7 @@ def _groups(errors: Sequence[LoggedError]) -> list[list[LoggedError]]:
 
 
 def _united(stacks: Sequence[Sequence[LogFrame]]) -> tuple[LogFrame, ...]:
-    """Return each call of these stacks once, behind the calls that precede it in its stack."""
+    """Return each call of these stacks once, after the calls that precede it in its own stack."""
     found: list[LogFrame] = []
     places: list[Call] = []
     for stack in sorted(stacks, key=len, reverse=True):
@@ -118,7 +118,7 @@ def _quotations(errors: Iterable[LoggedError]) -> dict[tuple[str, int | None], C
 
 
 def _quoting(call: LogFrame, quoted: dict[tuple[str, int | None], Counter[str]]) -> LogFrame:
-    """Return the call with the source line that most tracebacks quote; a torn one has further text."""
+    """Return the call with the source line that most tracebacks quote; a torn line has other text added."""
     texts = quoted.get((call.path, call.line))
     return (
         call if texts is None else replace(call, text=min(texts, key=lambda text: (-texts[text], len(text))))
@@ -126,7 +126,7 @@ def _quoting(call: LogFrame, quoted: dict[tuple[str, int | None], Counter[str]])
 
 
 def near(errors: Sequence[LoggedError], line: LogLine) -> tuple[LogFrame, ...]:
-    """Return the calls of the unfinished traceback that the words on this line most probably end."""
+    """Return the calls of the unfinished traceback to which the words on this line most probably belong."""
     broken = deque(
         (
             error

@@ -46,7 +46,7 @@ def is_begun(text: str) -> bool:
 
 
 def joined(text: str, rest: str) -> str:
-    """Return the two rows of a wrapped frame line as one, whether it was wrapped at a blank or in a word."""
+    """Join the two rows of a wrapped frame line, whether it was wrapped at a blank or within a word."""
     at_once, spaced = text + rest.strip(), f"{text.rstrip()} {rest.strip()}"
     return at_once if frame(at_once, 0) is not None or frame(spaced, 0) is None else spaced
 
@@ -73,14 +73,14 @@ _INSIDE = re.compile(
     r"(?:^|[\s\"'(\[:`*])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
     r"|<class '(?:\w+\.)*(?P<printed>[A-Z]\w*(?:Error|Exception))'>[^:]*: (?P<behind>\S.*)$"
 )
-"""An error behind other words, by its name or as Python prints a class."""
+"""An error after other words, by its name or as Python prints a class."""
 _CHECKED = re.compile(r"^THCudaCheck FAIL file=\S+ line=\d+ error=(?P<code>\d+) : (?P<words>\S.*)$")
-"""The line that PyTorch's C++ part once printed before raising `cuda runtime error`."""
+"""The line that older versions of PyTorch's C++ part printed before raising `cuda runtime error`."""
 _SEARCHED = re.compile(r"^Search for `(?P<code>cudaError\w+)' in http")
-"""A line below a CUDA error, which still names the error if the message's first line is gone."""
+"""A line below a CUDA error that names the error, even if the first line of the message is missing."""
 _LINKS = ("During handling of the above exception", "The above exception was the direct cause")
 _MOST_BETWEEN = 2
-"""The most lines from a call to the header that interrupts it: the call and its source."""
+"""The most lines between a call and a header that interrupts it: the call itself and its source."""
 _MOST_FOLLOWING = 12
 _MOST_FRAMES = 1500
 
@@ -102,14 +102,14 @@ def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
 
 
 def _outermost_first(broken: LoggedError) -> tuple[LogFrame, ...]:
-    """Return the calls, outermost first; debuggers print them in the opposite order, without a header."""
+    """Return the calls, outermost first; debuggers print them in reverse, and without a header."""
     headed = broken.begins < broken.frames[0].line_number
     upright = headed or broken.frames[0].function == "<module>"
     return broken.frames if upright else broken.frames[::-1]
 
 
 def _mixed(broken: LoggedError, found: LoggedError) -> bool:
-    """Return whether two processes wrote one traceback at once: the next one begins where this one breaks
+    """Return whether two processes wrote one traceback at once: the next one starts where this one breaks
     off.
     """
     if broken.kind or not broken.frames or not found.frames:
@@ -120,7 +120,7 @@ def _mixed(broken: LoggedError, found: LoggedError) -> bool:
 
 
 def _unmixed(frames: Sequence[LogFrame]) -> tuple[LogFrame, ...]:
-    """Return each call of a mixed traceback once, in the order of the stack, which every copy keeps."""
+    """Return each call of a mixed traceback once, in the order of the stack, which every copy preserves."""
     first: dict[tuple[str, int | None, str], LogFrame] = {}
     for call in frames:
         first.setdefault(_call(call), call)
@@ -132,7 +132,7 @@ def _call(call: LogFrame) -> tuple[str, int | None, str]:
 
 
 def _belongs(broken: LoggedError, said: LoggedError, lines: Sequence[LogLine]) -> bool:
-    """Return whether a traceback without an error line belongs to the error that a logger printed just
+    """Return whether a traceback that lacks its error line belongs to the error that was logged just
     above.
     """
     if broken.kind or not said.kind or said.frames or said.kind.endswith("Warning"):
@@ -153,7 +153,7 @@ class _Reader:
         self._begins = 0
         self._header: str | None = None
         self._told = 0
-        """Where the words end that belong to the error made last."""
+        """The end of the words that belong to the most recent error."""
 
     def errors(self) -> Iterator[LoggedError]:
         while self._index < len(self._lines):
@@ -197,7 +197,7 @@ class _Reader:
         return None if found is None else replace(found, text=self._quoted())
 
     def _quoted(self, indent: str = "    ") -> str:
-        """Return the source line printed below a frame or a warning, and move past it."""
+        """Return the source line printed below a frame or warning, and move past it."""
         if self._index >= len(self._lines):
             return ""
         text = without_bars(self._lines[self._index].text)
@@ -228,7 +228,7 @@ class _Reader:
         return self._of_device(line, text)
 
     def _of_device(self, line: LogLine, text: str) -> LoggedError | None:
-        """Return an error that CUDA printed itself, unless an exception that contains it was read."""
+        """Return an error that CUDA itself printed, unless an exception that contains it was read."""
         if not text.startswith(("THCudaCheck", "Search for")):
             return None
         checked = _CHECKED.match(text)
@@ -248,9 +248,7 @@ class _Reader:
         return found
 
     def _indented(self, line: LogLine, text: str) -> LoggedError | None:
-        """Return an error that ends an indented traceback: a nested one that a logger printed further
-        right.
-        """
+        """Return an error that ends an indented traceback, which a logger printed inside another."""
         match = _EXCEPTION.match(text.strip())
         if match is None or not self._frames or not _KNOWN_KIND.search(match["kind"]) or not match["rest"]:
             return None
@@ -277,8 +275,8 @@ class _Reader:
         return made
 
     def _following(self) -> tuple[str, ...]:
-        """Return the lines that continue the message; they are read again, as they may contain errors
-        themselves.
+        """Return the lines that continue the message; they are read again, because they may contain
+        errors.
         """
         following = []
         for line in self._lines[self._index : self._index + _MOST_FOLLOWING]:
@@ -302,7 +300,7 @@ class _Reader:
 
 
 def _heads(text: str) -> bool:
-    """Return whether a traceback begins with this line; tests quickly, because it runs on every line."""
+    """Return whether a traceback begins with this line; a quick test, because it runs for every line."""
     return "Traceback" in text and _HEADER.search(text) is not None
 
 

@@ -1,1 +1,1 @@
-"""One story = one module = one page = one test file."""
+"""Stories. Each has one module, one page and one test file."""

@@ -12,7 +12,7 @@ from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.knowledge.troubles import Trouble
 
 _STATEMENT = re.compile(r"(?:^|[:(>|=-]|[^\x00-\u02ff]|\w+(?:Error|Exception)\(['\"])\s*$")
-"""The end of text that may precede a message; in scripts without blanks, any letter may."""
+"""The end of a text that may precede a message; in scripts without blanks, this may be any letter."""
 
 _QUOTED = re.compile(r"['\"`(\[{=]")
 
@@ -23,7 +23,7 @@ class Sighting:
 
     error: LoggedError
     sure: bool
-    """True if it is the message of an error of the right kind, and not just a line with the words."""
+    """True if it is the message of an error of the right kind, and not merely a line with the words."""
 
 
 def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[Sighting, ...]:
@@ -35,7 +35,7 @@ def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[S
         for error in log.errors
         if (error.kind in trouble.kinds) and _says(error, trouble, pattern)
     ]
-    # Of a torn error, only the words are certain to be whole: Python writes them at once.
+    # Of a torn error only the words are certain to be whole, because Python writes them at once.
     alone = trouble.pattern if not trouble.kinds or log.torn else bare
     if alone is not None:
         found += _bare(log, trouble, squeezed(alone), found)
@@ -48,7 +48,7 @@ def _says(error: LoggedError, trouble: Trouble, pattern: re.Pattern[str]) -> boo
 
 
 def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sighting]) -> Iterator[Sighting]:
-    """Yield the signs on lines of their own, which are neither source lines nor messages of other errors."""
+    """Yield the signs on lines of their own that are neither source lines nor messages of other errors."""
     words = tuple({needle.split()[0] for needle in trouble.needles})
     if words and not _may_say(log.said, words):
         return
@@ -75,8 +75,8 @@ def _may_say(text: str, words: Sequence[str]) -> bool:
 
 
 def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether a line states the words itself, after nothing but an introduction, and does not quote
-    them.
+    """Return whether a line itself states the words, after at most an introduction, and does not
+    quote them.
     """
     match = pattern.search(_squeeze(whole))
     if match is None or match.start() >= len(_squeeze(text)):
@@ -88,7 +88,7 @@ def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _taken(errors: Iterable[LoggedError]) -> dict[int, list[str]]:
-    """Return the texts of errors by line number; if a log was written on one line, that has several."""
+    """Return the texts of errors by line number; in a log written on one line, that line has several."""
     taken: dict[int, list[str]] = {}
     for error in errors:
         taken.setdefault(error.line_number, []).append(error.message or error.kind)
@@ -106,7 +106,7 @@ def _squeeze(text: str) -> str:
 
 @lru_cache(maxsize=128)
 def squeezed(pattern: str) -> re.Pattern[str]:
-    """Return the pattern with its blanks removed, for matching text without blanks, however it was
+    """Return the pattern without blanks, to match text from which blanks were removed, however it was
     wrapped.
     """
     without = re.sub(r"\\s[+*?]?|\[ \][+*?]?| ", "", pattern)

@@ -1,4 +1,4 @@
-"""The list of stories, and how a log is tried against all of them; stories load on demand."""
+"""The list of stories, and the search of a log for all of them; stories are loaded on demand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STORIES = MappingProxyType(
 
 
 class Teller(Protocol):
-    """The interface that each story's module implements; its docstring is part of the story's page."""
+    """The interface of each story's module, whose docstring is part of the story's page."""
 
     NAME: str
 
@@ -68,7 +68,7 @@ def told(case: Case) -> Iterator[Story]:
         yield from teller(name).tell(case)
 
 
-#: Part of the name of every error or warning whose message has a sign. Other signs are their own anchors.
+# Part of the name of every error or warning whose message contains a sign. Other signs are their own anchors.
 _OF_ERRORS = ("Error", "Warning:")
 #: Signs that a story also accepts outside the message of an error.
 _ALONE = (

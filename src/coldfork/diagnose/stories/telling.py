@@ -1,4 +1,4 @@
-"""Common parts of stories: their processes, the lines they rest on, the words of the table."""
+"""Common parts of stories: their processes, their evidence, and the texts of their troubles."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from coldfork.model.diagnosis import Confidence, Evidence, Part, Participant, Pl
 _HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
 _MOST_EVIDENCE = 12
 MOST_ERRORS = 300
-"""With more errors of one sign, only the first ones are looked at."""
+"""If one sign has more errors than this, only the first ones are examined."""
 _METHODS = (("Fork", "fork"), ("Spawn", "spawn"), ("ForkServer", "forkserver"))
 
 
 def by_sign(
     case: Case, trouble: Trouble, title: str, *, bare: str | None = None, asked: bool = False
 ) -> Iterator[Story]:
-    """Yield the story of a trouble recognised by its words alone; `asked` blames the line that used the
-    device.
+    """Yield the story of a trouble that is recognised only by its words; `asked` blames the line that used
+    the device.
     """
     found = sightings(case.log, trouble, bare=bare)
     if found:
@@ -35,7 +35,7 @@ def by_sign(
 
 
 def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -> Story:
-    """Return one story for all these occurrences: identical tracebacks of three workers are one story."""
+    """Return one story for all these occurrences; three workers with the same traceback are one story."""
     errors = [sighting.error for sighting in found][:MOST_ERRORS]
     sure = any(sighting.sure for sighting in found)
     return Story(
@@ -76,11 +76,11 @@ _WRITTEN = re.compile(
     r"(?:^|\s)(?P<path>(?:[A-Za-z]:)?[^\s:\[\]\"'()]+\.py):(?P<line>\d+)"
     r"(?:\] |: (?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b)"
 )
-"""The place that a logger (glog's form) or pytest writes before an error."""
+"""The place of an error that loggers (in glog's form) and pytest write before it."""
 
 
 def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
-    """Return the place that is written before the first of these errors, if none of them has a stack."""
+    """Return the place written before the first of these errors, if none of them has a stack."""
     if not errors or any(error.frames for error in errors):
         return None
     found = _WRITTEN.search(case.log.raw(errors[0].line_number))
@@ -106,9 +106,7 @@ def parts(errors: Sequence[LoggedError]) -> tuple[Part, ...]:
 
 
 def place(frame: LogFrame, frames: Sequence[LogFrame]) -> Place:
-    """Return the place of a call on a stack, with the library function through which it touched the
-    device.
-    """
+    """Return the place of a call on a stack, with the library function by which it touched the device."""
     return Place(frame.path, frame.line, stacks.device_call(frames, frame), frame.text)
 
 
@@ -119,7 +117,7 @@ def participants(errors: Iterable[LoggedError]) -> tuple[Participant, ...]:
 
 
 def _likeness(error: LoggedError) -> tuple[object, ...]:
-    """Return the key that similar errors of one process share, so that only one of them is examined."""
+    """Return a key that similar errors of one process share, so that only one of them is examined."""
     return error.header, error.speaker, len(error.frames), *((f.path, f.line) for f in error.frames[-1:])
 
 

@@ -1,1 +1,1 @@
-"""The shapes of lines that wake a device: one module each, which drafts the replacement."""
+"""The shapes of lines that wake a device; the module of each drafts the replacement."""

@@ -1,7 +1,8 @@
 """The query `torch.cuda.is_available`, changed so that NVML answers it and the driver stays cold.
 
 It is used if too much depends on the answer to defer the question. `torch.cuda.is_available()` asks the
-driver, `torch.cuda.device_count()` asks NVML if it can: they differ if a driver is installed but unusable.
+driver, whereas `torch.cuda.device_count()` asks NVML if it can. Their answers differ if a driver is installed
+but cannot be used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A class attribute, computed when it is first read and then stored on the class.
 
-A descriptor computes it and replaces itself by the value: afterwards nothing tells it from the original.
+A descriptor computes the value and then replaces itself by it, so that nothing differs from the original.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A decorator that wakes a device, changed so that it is applied at the function's first call.
 
-This suits functions that are only called. If the decorator makes something else, such as a kernel that is
-indexed with its grid, the whole definition is deferred.
+This is possible for functions that are only called. If the decorator makes something else, such as a kernel
+that is indexed with its grid, the whole definition is deferred.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _on_first_call(decorator):
 
 
 def is_only_called(case: Case, node: ast.expr | ast.stmt) -> bool:
-    """Return whether, as far as the files show, the function is only called; methods always count."""
+    """Return whether the function is only called, as far as the files show; methods always count as such."""
     tree = case.tree
     function, _ = _decorated(case, node)
     if not isinstance(tree.parents[function], ast.Module):

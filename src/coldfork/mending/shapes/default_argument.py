@@ -1,7 +1,7 @@
 """A default argument, replaced by None and computed at the top of the body.
 
-A call that passes None then gets the default. If the parameter's annotation excludes None, no call does; if
-there is none, the fix is unsafe.
+A call that passes None then gets the default. No call does if the parameter's annotation excludes None;
+without an annotation, the fix is unsafe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HARMLESS = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "o
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Compute the default when a call leaves the argument out."""
+    """Compute the default if a call omits the argument."""
     function, parameter, default = _parameter(case, node)
     require_movable(default)
     tree, source = case.tree, case.tree.source
@@ -107,7 +107,7 @@ def _may_be_none(annotation: ast.expr) -> bool:
 
 
 def _takes_none(case: Case, annotation: ast.expr) -> bool:
-    """Return whether ` | None` can be added to an annotation: it is not evaluated and does not allow None
-    yet.
+    """Return whether ` None` can be added to an annotation: it is not evaluated, and does not allow
+    None yet.
     """
     return are_text(case.tree) and not _may_be_none(annotation) and not isinstance(annotation, ast.Constant)

@@ -1,4 +1,4 @@
-"""A statement that comes too late, moved above the statement that should have come after it."""
+"""A statement that comes too late, moved above the one that it should precede."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program without a main guard: its statements, up to the next definition, are put below one."""
+"""A program without a main guard; its statements, up to the next definition, are put under one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLLECTED = ("test_*.py", "*_test.py", "conftest.py")
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Put the statement that starts processes, and those after it, below a main guard."""
+    """Put the statement that starts processes, and those after it, under a main guard."""
     tree = case.tree
     body = tree.root.body
     first = _run(body, tree.top(node))
@@ -26,9 +26,10 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def draft_program(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Put all that a program does from this statement on below a main guard, between its definitions too.
+    """Put everything that a program does from this statement on, even between definitions, under a main
+    guard.
 
-    The guard opens no scope, so the program itself does what it did; an import of it no longer does.
+    The guard opens no scope, so the program still does the same when it is run, but not when it is imported.
     """
     tree, project = case.tree, case.project
     if case.finding.module.endswith("__main__"):

@@ -1,4 +1,4 @@
-"""A start of processes that relies on the global start method, changed to use a context of its own."""
+"""A start of processes that uses the global start method, changed to use a context of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.mending.text import CannotMend, Replacement
 _STATED = re.compile(r'get_context\("(\w+)"\)')
 _PACKAGES = frozenset({"multiprocessing", "torch.multiprocessing"})
 _STARTING = frozenset({"Pool", "Process"})
-#: Objects of a context, which must not be passed to processes with another start method.
+# Objects that belong to a context, and must not be passed to processes with another start method.
 _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
@@ -68,7 +68,9 @@ def _edits(tree: Tree, made: list[Replacement]) -> tuple[Replacement, ...]:
 
 
 def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
-    """Yield the replacements that make objects from a context, and whether each object starts processes."""
+    """Yield the replacements that make objects from a context, each with whether its object starts
+    processes.
+    """
     packages = dict(_imported(tree))
     for node in ast.walk(scope):
         if not isinstance(node, ast.Call):
@@ -92,7 +94,7 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
 
 
 def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replacement, bool]]:
-    """Yield the insertion of one more argument, unless the call already has it."""
+    """Yield the insertion of an argument, unless the call already has it."""
     if any(each.arg in (None, argument.partition("=")[0]) for each in call.keywords):
         return
     last = max(

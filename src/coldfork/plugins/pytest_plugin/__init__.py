@@ -1,8 +1,7 @@
-"""The entry point for pytest: its options, its marker, its fixtures.
+"""The entry point for pytest: the plugin's options, marker and fixtures.
 
-pytest loads this module in every run of an environment with coldfork, and nothing else of coldfork unless
-asked: the watch, the virtual device and the messages come with `--coldfork`, `--coldfork-virtual` or a use of
-a fixture.
+In an environment with coldfork, every run of pytest loads this module. The watch, the virtual device and the
+messages are loaded only with `--coldfork`, with `--coldfork-virtual`, or if a fixture is used.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that tests may carry it even if they are not watched."""
+    """Register the marker, so that tests may have it even if they are not watched."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(forks=False): this test may wake a device under --coldfork; with forks=True it may also "
@@ -88,8 +87,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def cold_import(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Import modules in fresh interpreters and fail if one wakes a device: `cold_import("engine.api")`.
 
-    The device is the one of --coldfork-virtual; without it the machine's own, and on a machine without one a
-    virtual h100. `virtual="a100:2"` chooses another one, `timeout` is in seconds for each module.
+    The device is that of --coldfork-virtual, otherwise the machine's own, or a virtual h100 if the machine
+    has none. `virtual="a100:2"` chooses another one; `timeout` is in seconds for each module.
     """
     from coldfork.plugins.pytest_plugin.cold_import import ColdImport
 
@@ -100,8 +99,8 @@ def cold_import(request: pytest.FixtureRequest) -> Callable[..., None]:
 def assert_replayable() -> Callable[..., None]:
     """Fail unless a forward function can be captured in a graph and replays what it computes eagerly.
 
-    `assert_replayable(create_forward, descriptors, inputs=...)`, as in `coldfork.graphs`; it needs torch and
-    no device.
+    It is called as `assert_replayable(create_forward, descriptors, inputs=...)`, like the function in
+    `coldfork.graphs`; it needs torch, but no device.
     """
     from coldfork.graphs import assert_replayable
 

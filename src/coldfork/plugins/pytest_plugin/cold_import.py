@@ -25,7 +25,7 @@ from coldfork.report.shared.options import Options
 from coldfork.virtual import parse
 
 STAND_IN = "h100"
-"""The virtual device where there is neither a real nor a chosen one: without it nothing could be woken."""
+"""The virtual device if there is neither a real nor a chosen one; without it nothing could wake."""
 
 
 class ColdImport:
@@ -35,7 +35,9 @@ class ColdImport:
         self._config = config
 
     def __call__(self, *modules: str, virtual: str | None = None, timeout: float = 120.0) -> None:
-        """Import each in a fresh interpreter; fail the test if one wakes a device or cannot be judged."""
+        """Import each module in a fresh interpreter; fail the test if one wakes a device or cannot
+        be judged.
+        """
         __tracebackhide__ = True
         try:
             if virtual is not None:
@@ -48,7 +50,7 @@ class ColdImport:
 
 
 def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> ProbeSetup:
-    """Return the setup of this test run: its interpreter, its path and its virtual device."""
+    """Return the setup for imports in this test run: its interpreter, its path and its virtual device."""
     wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
     if wanted is None and device_before(None) == "none":
         wanted = STAND_IN
@@ -83,11 +85,11 @@ def _explained(probing: Probing, folder: Path) -> str:
 
 
 SECONDS = 60.0
-"""How long the guilty module may take when it is imported again, in an interpreter of its own."""
+"""How long the waking module may take when it is imported again, in an interpreter of its own."""
 
 
 def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake:
-    """Return the wake with its line, if importing the guilty module alone wakes the same device."""
+    """Return the wake with its line, if importing only the waking module wakes the same device."""
     waker = wake.waker
     if not wake.imported or waker.line is not None or waker.module is None:
         return wake
@@ -104,7 +106,9 @@ def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake
 
 
 def _joined(waker: Waker, found: Waker, probing: Probing) -> Waker:
-    """Return a waker with the imports seen here, and the line and calls seen in the fresh interpreter."""
+    """Return a waker with the imports that were seen here, and the line and calls from the fresh
+    interpreter.
+    """
     path = probing.files.get(found.path or "", waker.path)
     *outer, last = waker.import_chain
     return replace(

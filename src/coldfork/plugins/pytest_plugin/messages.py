@@ -26,10 +26,10 @@ from coldfork.report.shared.effects import (
 from coldfork.report.shared.sheets import table
 
 _INDENT = " " * 6
-#: Only ASCII, since a test report may go to any terminal and any log.
+# Only ASCII, because a test report may go to any terminal and any log.
 _LETTERS = Alphabet("utf-8", "...")
 _Info = tuple[os.PathLike[str] | str, int | None, str]
-"""Path, line counted from 0, and name, as pytest gives them for a test."""
+"""The path, the line counted from 0, and the name that pytest gives for a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Message:
 
 
 class Words:
-    """A writer of messages, with paths relative to the place where pytest was started."""
+    """Writes messages, with paths relative to the folder where pytest was started."""
 
     def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class Words:
         return self.place(first, None) if first else None
 
     def in_short(self, wake: SeenWake) -> str:
-        """Return the place and the call in one line, as in `engine/a.py:12, torch.cuda.current_device`."""
+        """Return the place and the call as one line, such as `engine/a.py:12, torch.cuda.current_device`."""
         waker = wake.waker
         if waker.path is None:
             return f"in {waker.module}" if waker.module else "the line was not seen"
@@ -156,7 +156,9 @@ class Words:
 
 
 def _thread(name: str) -> str:
-    """Return a phrase about the thread, without its number, which differs between workers of one run."""
+    """Return a phrase about the thread; its number is omitted, because it differs between workers of
+    a run.
+    """
     if name in ("MainThread", ""):
         return ""
     if name.startswith("unknown: "):

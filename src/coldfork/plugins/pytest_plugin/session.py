@@ -1,4 +1,4 @@
-"""A test run under `--coldfork`: judge what woke and forked, and fail the tests concerned."""
+"""A test run with `--coldfork`: judges what woke and what forked, and fails the tests that did it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Session:
         self._summary = Summary(device, forked=follow)
         self._woken: dict[str, str] = {}
         self._blamed: dict[tuple[str, str], list[Message]] = {}
-        """The messages with which each phase of a test failed: run again, it finds the device awake."""
+        """The messages with which each phase of a test failed; if it is run again, the device is already
+        awake.
+        """
         self._later_threads: frozenset[str] = frozenset()
         self._at_start: list[tuple[str, Message]] = []
         self._reported: set[str] = set()
@@ -77,7 +79,7 @@ class Session:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Report wakes and forks during a file's collection, as an error of this collection."""
+        """Report wakes and forks while a file is collected as an error of that collection."""
         report = yield
         what = f"collecting {collector.nodeid or collector.config.rootpath.name}"
         for message in self._of_loading(what, self.watching.since()):
@@ -86,7 +88,7 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Begin a test, after noting earlier wakes and forks, for which this test is not to blame."""
+        """Begin a test; first handle earlier wakes and forks, for which this test is not to blame."""
         self._of_nobody("between two tests", self.watching.since())
         self._later_threads = self.watching.later_threads()
         return (yield)
@@ -104,20 +106,22 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """If the tests run in workers, report wakes and forks of this process before the workers started."""
+        """If workers run the tests, report the wakes and forks of this process before the workers started."""
         result = yield
         if self._distributes():
             self._report_start()
         return result
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember failed collections, which the workers report."""
+        """Remember failed collections, because the workers report them, too."""
         if report.failed:
             self._reported.add(str(report.longrepr))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run for events that no single test caused, and send all results to the controller."""
+        """Fail the run because of events that no single test caused, and send all results to the
+        controller.
+        """
         self._of_nobody("after the last test", self.watching.since())
         self._summary.end(self.watching)
         forget_no_test(self._config)
@@ -130,7 +134,7 @@ class Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over the results of a worker of pytest-xdist."""
+        """Add the results of a worker of pytest-xdist."""
         name = str(node.gateway.id)
         self._summary.take(name, getattr(node, "workeroutput", {}).get("coldfork"))
 
@@ -144,7 +148,7 @@ class Session:
             terminalreporter.write_line(line)
 
     def _of_loading(self, what: str, since: Since) -> list[Message]:
-        """Return the messages about wakes and forks while files were loaded, in order."""
+        """Return the messages about wakes and forks during the loading of files, in order."""
         messages = []
         for wake in map(self._with_line, since.wakes):
             messages.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
@@ -153,7 +157,7 @@ class Session:
         return messages
 
     def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Message]:
-        """Return the messages that fail a test; events of other threads fail the run instead."""
+        """Return the messages that make a test fail; events of other threads make the run fail instead."""
         marker = item.get_closest_marker(self._marker)
         own = Since(
             tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
@@ -167,7 +171,7 @@ class Session:
                 headline = f"this test woke {wake.accelerator}{phase}"
                 messages.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
         self._blamed[item.nodeid, when] = list(messages)
-        # Only after the wakes are noted: a message about a fork names the waker, which may be this test.
+        # Only after the wakes: a message about a fork names the waker, which may be this test.
         if marker is None or not marker.kwargs.get("forks"):
             messages += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
         self._of_nobody(
@@ -177,7 +181,7 @@ class Session:
         return messages
 
     def _of_nobody(self, when: str, since: Since) -> None:
-        """Note wakes and forks that no single test caused, for the end of the run."""
+        """Record wakes and forks that no single test caused, for the end of the run."""
         for wake in map(self._with_line, since.wakes):
             headline = f"{wake.accelerator} was woken {when}"
             self._remember(wake, when, marked=False)
@@ -196,7 +200,7 @@ class Session:
         return self._words.fork(fork, headline, woken, nodeid)
 
     def _is_own(self, thread: str) -> bool:
-        """Return whether the running test caused a wake or fork; False for a thread older than the test."""
+        """Return whether the running test caused a wake or fork; not so if an older thread did."""
         if thread == "MainThread" or not self._later_threads:
             return True
         return not thread.startswith("unknown: ") and thread not in self._later_threads
@@ -242,7 +246,7 @@ def _without(all_of_them: tuple[Any, ...], some: Collection[Any]) -> tuple[Any, 
 
 
 NOT_A_FILE = "coldfork"
-"""The name that pytest shows as being collected where no file woke a device."""
+"""The name that pytest shows as being collected if no file woke a device."""
 
 
 class Account:
@@ -267,16 +271,16 @@ def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:
 
 
 def forget_no_test(config: pytest.Config) -> None:
-    """Remove entries that are not tests from those that `--lf` runs again, where they would stay for ever."""
+    """Remove entries that are not tests from those that `--lf` runs again, or they would stay for ever."""
     failed = getattr(config.pluginmanager.getplugin("lfplugin"), "lastfailed", None)
     if isinstance(failed, dict):
-        # Ids are strings in most versions of pytest, and objects with a text in the newest.
+        # In most versions of pytest ids are strings; in the newest they are objects that contain a text.
         for nodeid in [one for one in failed if str(one) == NOT_A_FILE or str(one).endswith("conftest.py")]:
             del failed[nodeid]
 
 
 def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None:
-    """Turn a test's report into a failure; a test that has already failed gets this message as well."""
+    """Turn a test's report into a failure; if the test has already failed, add this message."""
     if report.failed:
         report.sections.append(("coldfork", str(message)))
         return
@@ -286,5 +290,5 @@ def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None
     try:
         pytest.fail(str(message), pytrace=False)
     except pytest.fail.Exception as failure:
-        # The report takes pytest's own form, which pytest-xdist can send to its controller.
+        # The report gets pytest's own form, which pytest-xdist can send to its controller.
         report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))

@@ -1,4 +1,4 @@
-"""Wakes and forks seen in a test run, with stacks cut to the tests and the code under test."""
+"""Wakes and forks that a test run has seen, with stacks reduced to the tests and the code under test."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ class SeenFork:
     thread: str
     stack: tuple[Frame, ...]
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """The judgement of each held thing for the child."""
+    """The judgement of each held thing, for the child."""
     touched: str | None = None
-    """The device that the child went on to use."""
+    """The device that the child has used."""
 
     @property
     def judgement(self) -> Judgement:
-        """The effect of the fork on its child, with regard to devices only."""
+        """The effect of the fork on its child, considering only devices."""
         return worst(self.verdicts[name].judgement for name in self.awake if name in self.verdicts)
 
     @property
     def site(self) -> Frame | None:
-        """The line that a user would change: the innermost line outside of libraries."""
+        """The line that a user would change: the innermost one outside libraries."""
         own = [frame for frame in self.stack if not _is_installed(frame.path)]
         return own[-1] if own else (self.stack[-1] if self.stack else None)
 
 
 def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
-    """Return the wake that an event describes; `frames` is the whole stack if the device reported it."""
+    """Return the wake that an event describes; if the device reported it, `frames` is the whole stack."""
     if event["accelerator"] in RUNTIMES:
         return None
     waker = event["waker"]
@@ -104,7 +104,7 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
     frames = [Frame(event["path"], event["line"], event["function"]) for event in events]
     last = max((at for at, frame in enumerate(frames) if frame.path.startswith(_PLUGGY)), default=-1)
     behind = frames[last + 1 :]
-    # Installed code can lead to a test, as pytest-asyncio does, or be the code under test.
+    # Installed code may lead to a test, as pytest-asyncio does, or be the code under test.
     own = (
         at for at, frame in enumerate(behind) if not _leads_in(frame.path) and not _is_installed(frame.path)
     )
@@ -115,12 +115,14 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
 
 
 def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
-    """Return the waker by the stack, as the watch does not see the imports of test modules by pytest."""
+    """Return the waker according to the stack, because the watch does not see pytest's imports of test
+    modules.
+    """
     bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
     site = _site(frames, bodies[-1]) if bodies else 0
     here = frames[site] if frames else None
     names = modules_by_path()
-    # The outermost import was requested by a call outside of imports.
+    # A call outside of imports requested the outermost import.
     asker = [bodies[0] - 1] if bodies and bodies[0] else []
     chain = [
         ImportSite(names.get(frames[at].path) or Path(frames[at].path).stem, frames[at].path, frames[at].line)
@@ -141,7 +143,7 @@ def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
 
 
 def _site(frames: Sequence[Frame], body: int) -> int:
-    """Return the import-time line of the module with this body: in the body, or in a class of it."""
+    """Return the import-time line of the module with this body, in the body or in a class inside it."""
     at = body
     while at + 1 < len(frames):
         inner = frames[at + 1]
@@ -173,7 +175,7 @@ def _inferred(waker: Event) -> Waker:
 
 
 def _leads_in(path: str) -> bool:
-    """Return whether a frame only leads to a test: one of the runner, or of the standard library."""
+    """Return whether a frame merely leads to a test: it belongs to the runner or to the standard library."""
     return _is_machinery(path) or _is_standard(path)
 
 
@@ -198,7 +200,7 @@ _MOST = 1 << 20
 
 
 class TouchFile:
-    """An unnamed file shared with all forked children, which write lines for the test run to read."""
+    """An unnamed file that all forked children share, to which they write lines for the test run."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -211,7 +213,9 @@ class TouchFile:
         return os.getpid() != self._home
 
     def write(self, fork: int, accelerator: str, leaves: bool) -> None:
-        """In a child, write the number of its fork, the touched accelerator, and whether the error leaves."""
+        """In a child, write the number of its fork, the accelerator that was touched, and whether the error
+        left.
+        """
         line = json.dumps({"fork": fork, "accelerator": accelerator, "leaves": leaves}) + "\n"
         os.write(self._file.fileno(), line.encode("utf-8"))
 

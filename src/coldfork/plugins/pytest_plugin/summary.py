@@ -1,4 +1,4 @@
-"""The summary of a run, for all of its processes."""
+"""The summary of a run, over all of its processes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Summary:
 
     device: str
     forked: bool = False
-    """Whether every test runs in a forked process of its own, as with pytest-forked."""
+    """Whether every test runs in its own forked process, as with pytest-forked."""
     forks: int = 0
     awake_forks: int = 0
     unowned: list[str] = field(default_factory=list)
-    """Failures of the run for which no test is to blame."""
+    """Failures of the run for which no single test is to blame."""
     doubts: list[str] = field(default_factory=list)
     conditions: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """Conditions that break the children of forks for which no test has failed, with their number."""
+    """Conditions under which forks break their children, for forks that failed no test; with their number."""
     recovered: Counter[str] = field(default_factory=Counter)
     """Devices that forked children touched without failing a test, with the number of children."""
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
-    """Who woke what, and in which workers."""
+    """What woke each device, and in which workers."""
     _silent: list[str] = field(default_factory=list)
     """The workers that died before they could report."""
 
@@ -51,11 +51,11 @@ class Summary:
         return not (seen or self.unowned or self.doubts or self._silent)
 
     def woken(self, accelerator: str, who: str, place: str, *, marked: bool) -> None:
-        """Note the wake of a device, and its waker."""
+        """Record the wake of a device, and its waker."""
         self._woken.setdefault(_Woken(accelerator, who, place, marked), [])
 
     def end(self, watching: Watching) -> None:
-        """Note the facts that are known only at the end of the run."""
+        """Record the facts that are known only at the end of the run."""
         self.forks += watching.forks
         self.awake_forks += watching.awake_forks
         self.conditions.update(watching.conditions)
@@ -68,7 +68,7 @@ class Summary:
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
     def as_output(self) -> dict[str, Any]:
-        """Return the results as a worker sends them to its controller."""
+        """Return the results in the form in which a worker sends them to its controller."""
         return {
             "woken": [[one.accelerator, one.who, one.place, one.marked] for one in self._woken],
             "forks": self.forks,

@@ -21,10 +21,10 @@ def install(wanted: str) -> None:
 def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.environ) -> Callable[[], None]:
     """Give the same devices to Python processes started later; return a function that undoes this.
 
-    A spawned worker would otherwise find a machine without the device that its parent has.
+    Otherwise a spawned worker would find a machine without its parent's device.
     """
     if bootstrap.VARIABLE in environment:
-        # This process got its devices in the same way, or from `coldfork run`, and passes them on already.
+        # This process got its devices in the same way, or from `coldfork run`, and so passes them on already.
         return lambda: None
     before = {name: environment.get(name) for name in _OURS}
     settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}

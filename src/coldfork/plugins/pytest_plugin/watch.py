@@ -33,7 +33,7 @@ class _Seen:
 
 
 class Watching:
-    """A watch of this process that begins at once."""
+    """A watch of this process, which begins when the object is made."""
 
     def __init__(self, *, exact: bool, follow: bool, strict: bool = False) -> None:
         self._least = Judgement.BREAKS_IF if strict else Judgement.BREAKS
@@ -41,18 +41,20 @@ class Watching:
         self._pending: dict[int, SeenFork] = {}
         """The forks for which no test has failed yet, by their number."""
         self._children: dict[int, int] = {}
-        """The number of the fork that each child came from, by its pid."""
+        """The number of the fork that made each child, by the child's pid."""
         self._caught: dict[int, str] = {}
-        """Devices that children touched, whose error has not left them, by the number of their fork."""
+        """Devices that children touched without the error leaving them so far, by the number of
+        their fork.
+        """
         self.recovered: Counter[str] = Counter()
-        """Devices that children touched and ended well without, with the number of children."""
+        """Devices that children touched before they ended well without it, with the number of children."""
         self.conditions: Counter[tuple[str, bool]] = Counter()
-        """Conditions that break children, with the number of forks, and whether the child notices."""
+        """Conditions that break children, each with whether the child notices; with the number of forks."""
         self._frames: Sequence[Event] | None = None
         self._seen = _Seen()
         self._claimed: set[str] = set()
         self.forks: int = 0
-        """All forks so far, also those while every device was cold."""
+        """The number of forks so far, including those while every device was cold."""
         self.awake_forks: int = 0
         self.troubles: list[str] = []
         self._own_threads = frozenset(sys._current_frames())
@@ -65,12 +67,12 @@ class Watching:
             ends=True,
         )
         self.awake_before: tuple[str, ...] = sightings.awake_in(self._watch.states())
-        """The devices that were awake when the watch began: who woke them was not seen."""
+        """The devices that were awake when the watch began, so that their wakers were not seen."""
         self._claimed.update(self.awake_before)
         self._hear_witness()
 
     def since(self) -> Since:
-        """Check now, and return the wakes and forks since the last check."""
+        """Check now, and return the wakes and forks since the previous call."""
         self._watch.poll()
         self._hear_touches()
         seen, self._seen = self._seen, _Seen()
@@ -90,7 +92,9 @@ class Watching:
             self._seen.forks.append(replace(touched, touched=accelerator))
 
     def _ended(self, event: Event) -> None:
-        """Note the end of a child; one that touched a device has now failed, or succeeded without it."""
+        """Record the end of a child; if it touched a device, it has now failed, or succeeded without the
+        device.
+        """
         number = self._children.pop(event["pid"], None)
         self._hear_touches()
         accelerator = None if number is None else self._caught.pop(number, None)
@@ -102,7 +106,7 @@ class Watching:
             self._fail(number, accelerator)
 
     def unsettled(self) -> Counter[str]:
-        """Return the devices touched by children whose error was caught, and whose end was not seen."""
+        """Return the devices touched by children that caught the error and whose end was not seen."""
         self._hear_touches()
         return Counter(self._caught.values())
 
@@ -121,7 +125,7 @@ class Watching:
         return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
 
     def look_closely(self, wanted: bool) -> None:
-        """Begin or stop to watch every call, if exact lines were requested."""
+        """Start or stop watching every call, if exact lines were requested."""
         self._watch.look_closely(wanted)
 
     def stop(self) -> None:
@@ -130,7 +134,7 @@ class Watching:
         self._touches.close()
 
     def _hear_witness(self) -> None:
-        """Learn from CUDA itself which line initialises it, if there is a C compiler."""
+        """Learn from CUDA itself which line initialises it; this needs a C compiler."""
         try:
             from coldfork.observe.injection import build
 
@@ -165,7 +169,7 @@ class Watching:
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")
         elif kind == "process" and event["how"] == "fork":
-            # A forked child that runs tests starts anew, with nothing to report.
+            # A forked child that runs tests starts over, with nothing to report.
             self._claimed.clear()
             self._seen = _Seen()
 
@@ -194,14 +198,14 @@ class Watching:
         self._seen.wakes.append(wake)
 
     def _deepen(self, later: SeenWake) -> None:
-        """Merge a driver's wake and the context that follows: one wake, reported once."""
+        """Merge the wake of a driver with the context that follows: it is one wake, reported once."""
         for at, wake in enumerate(self._seen.wakes):
             if wake.accelerator == later.accelerator:
                 self._seen.wakes[at] = SeenWake(wake.accelerator, later.level or wake.level, wake.waker)
 
 
 class Exact:
-    """Hooks that watch every call in users' code only, since watching pytest's own code costs much more."""
+    """Hooks that watch every call, but only in users' code, because watching pytest's own costs much more."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -209,7 +213,7 @@ class Exact:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Watch the bodies of tests and fixtures, including a fixture's code after its yield."""
+        """Watch the bodies of tests and fixtures, including what a fixture does after its yield."""
         self._watching.look_closely(True)
         try:
             return (yield)

@@ -11,7 +11,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(checkup: Checkup, options: Options) -> str:
-    """Write a table of all checks and, below it, full details of each check that found a problem."""
+    """Write a table of all checks, followed by the details of each check that found a problem."""
     parts = ["### coldfork doctor", _table(checkup)]
     parts += [part for result in checkup.results for part in _trouble(result)]
     parts.append(f"{closing(checkup)}.")

@@ -1,7 +1,7 @@
 """`coldfork doctor` as text: one line for each group of checks, and below it the problems found.
 
-A group in which all is well is one line. `options.everything` shows every check on a line of its own, those
-that were skipped with the reason.
+A group in which all is well takes one line. With `options.everything`, every check has a line of its own;
+skipped ones give the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 
-#: Commands that examine a matter more closely than the check does.
+# Commands that examine the subject of a check more closely.
 _CLOSER = {
     "poisoned": "coldfork ps shows the processes",
     "recordings": "coldfork report FILE shows one of them",
@@ -97,7 +97,7 @@ class _Page:
         shown = [
             result for result in results if self._everything or result.answer.health.rank > Health.OK.rank
         ]
-        # If the first check was skipped, the others in its group usually were, too.
+        # If the first check was skipped, the others in its group usually were too.
         mark = worst if worst.rank > Health.OK.rank else results[0].answer.health
         head = f"{self._mark(mark)} {self._sheet.paint('title', group)}"
         yield head if self._everything else f"{head}{self._told(results)}"
@@ -106,8 +106,8 @@ class _Page:
             yield from self._check(result, width)
 
     def _told(self, results: list[CheckResult]) -> str:
-        """Return the first line of a group: its first check unless shown below, and how many are ok or
-        skipped.
+        """Return the first line of a group: its first check, unless that follows below, and how many are ok
+        or skipped.
         """
         first = results[0].answer
         parts = [self._sheet.say(first.message)] if first.health.rank <= Health.OK.rank else []

@@ -30,13 +30,13 @@ def doing(place: Place) -> str:
 
 
 def process_sentence(processes: Sequence[Participant]) -> str:
-    """Return which process failed, how it was started, and through which framework."""
+    """Return a sentence about which process failed, how it was started, and by which framework."""
     first = processes[0]
     names = [process.name or (f"process {process.pid}" if process.pid else "") for process in processes]
     named = ", ".join(dict.fromkeys(name for name in names if name))
     pids = [str(process.pid) for process in processes if process.pid and process.name]
     noun = "child process" if first.role == "child" else "process"
-    # Without a name or pid, the lines may come from one process or from many, so no number is given.
+    # Without a name or pid, the lines may come from one process or from several, so no number is given.
     one = f"1 {noun}" if named or pids or first.pid else f"a {noun}"
     who = one if len(processes) == 1 else f"{len(processes)} {noun}es"
     sentence = f"in {who}" + (f": {named}" if named else "") + (f" (pid {', '.join(pids)})" if pids else "")
@@ -59,7 +59,7 @@ def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
 
 
 def fork_sentence(processes: Sequence[Participant]) -> str | None:
-    """Return which line forked the process; None if no process was forked."""
+    """Return a sentence about the line that forked the process; None if no process was forked."""
     if not any(process.started == "fork" for process in processes):
         return None
     places = dict.fromkeys(where(process.fork) for process in processes if process.fork is not None)

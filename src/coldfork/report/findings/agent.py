@@ -1,7 +1,7 @@
 """The output for coding agents: one JSON object per line, causes first, with commands to run next.
 
-Fields that would say nothing are left out. A record says what it left out together with the command that
-shows it, and every command can be run as it stands.
+Empty fields are omitted. If a record omits something, it gives the command that shows it. Every command can
+be run as it is.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ class _Page:
         }
 
     def _once(self, sentence: str) -> str:
-        """Return the sentence if it has not been printed before, else "", because most causes share it."""
+        """Return the sentence, or "" if it has been printed before, because most causes share it."""
         is_new = sentence not in self._said
         self._said.add(sentence)
         return sentence if is_new else ""
 
     def _about(self, finding: Finding, fix: Fix | Refusal | None) -> list[str]:
-        """Return the commands that explain a finding; those that mend cover all findings and come at
-        the end.
+        """Return the commands that explain a finding; the commands that mend are for all findings, and come
+        last.
         """
         explain = shlex.join(("coldfork", "rule", finding.rule))
         trace = self._command("--trace", self._options.place(finding.path, finding.line), form="text")
@@ -150,7 +150,7 @@ class _Page:
             yield {"record": "not-followed", "at": place, "module": one.module, "says": one_line(says)}
 
     def _cuts(self, shown: Iterable[Cause]) -> Iterator[Record]:
-        """Yield a record for each kind of omission, with the command that shows the omitted records."""
+        """Yield a record for each kind of omission, with the command that shows what was omitted."""
         selection = self._selection
         if left := selection.left_out:
             says = f"{left} more of {len(selection.shown)} causes"
@@ -195,7 +195,7 @@ class _Page:
         }
 
     def _to_mend(self) -> list[str]:
-        """Return the commands that apply fixes, or after mending, those for the remaining causes."""
+        """Return the commands that apply fixes or, after mending, those for the remaining causes."""
         again = self._command()
         if not self._is_mended:
             return [self._command("--diff", form="text"), self._command("--fix", "--prove")]

@@ -1,4 +1,4 @@
-"""The chains of one report: long ones are shortened, and an end that several share is shown once."""
+"""The chains of one report: long ones are shortened, and an ending that several share is shown once."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ class Folder:
         self._first_shown: dict[_Tail, str] = {}
 
     def fold(self, chain: Chain, site: str) -> tuple[ShownStep | Gap, ...]:
-        """Return the rows to print below a finding: the steps of its chain, with a gap for the omitted
-        ones.
-        """
+        """Return the rows to print below a finding: the steps of its chain, with a gap for omitted ones."""
         steps = chain.steps[1:]
         keys = tuple((step.symbol, step.path, step.line) for step in steps)
         shared = self._longest_shared(keys)
@@ -57,13 +55,13 @@ class Folder:
         return None
 
     def _remember(self, keys: _Tail, left_out: range, site: str) -> None:
-        # Later findings may refer only to an end that is printed in full here.
+        # Later findings may refer only to an ending that is printed in full here.
         for start in range(left_out.stop, len(keys) - _SHORTEST_SHARED + 1):
             self._first_shown.setdefault(keys[start:], site)
 
 
 def _left_out(length: int, shared: int | None) -> range:
-    """Return the indexes of the steps that are not shown, which always form one run."""
+    """Return the indexes of the steps that are omitted, which always form one run."""
     if shared is not None:
         return range(min(shared + 1, _BEGINNING), length - 1)
     if length > LONGEST:

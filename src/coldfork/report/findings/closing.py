@@ -1,4 +1,4 @@
-"""The end of a report: which environment was read, and how the check was narrowed."""
+"""The end of a report: which environment was read, and how the check was limited."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def closing_sentences(report: Report) -> tuple[str, ...]:
 
 
 def fixes_sentence(report: Report) -> str:
-    """Return how many remaining causes only `--fix=unsafe` would mend; empty if there are none."""
+    """Return a sentence about how many of the remaining causes only `--fix=unsafe` would mend; empty
+    if none.
+    """
     fixes = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
     waiting = [fix for fix in fixes if fix.applicability is Applicability.UNSAFE]
     if not waiting:
@@ -40,7 +42,7 @@ def fixes_sentence(report: Report) -> str:
 
 
 def proof_sentence(report: Report) -> str:
-    """Return the result of `--prove` in a sentence; empty if that was not requested."""
+    """Return a sentence about the result of `--prove`; empty if that was not requested."""
     if report.proof is None:
         return ""
     from coldfork.report.proof import proof_head
@@ -49,7 +51,7 @@ def proof_sentence(report: Report) -> str:
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
-    """Return which files below the checked paths were left out; empty if none were."""
+    """Return a sentence about files below the checked paths that were skipped; empty if none were."""
     if not left_out:
         return ""
     named = [
@@ -61,7 +63,9 @@ def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
 
 
 def environment_sentence(environment: EnvironmentRead | None) -> str:
-    """Return where packages were read, and which were missing; empty if the code needs no packages."""
+    """Return a sentence about where packages were read and which were missing; empty if the code
+    needs none.
+    """
     if environment is None:
         return ""
     absent = _listed(environment.absent)
@@ -78,7 +82,9 @@ def environment_sentence(environment: EnvironmentRead | None) -> str:
 
 
 def _unset(unset: tuple[tuple[str, str], ...]) -> str:
-    """Return which imports were left out because they only run with a variable that is usually unset."""
+    """Return a phrase about imports that were skipped because they need a variable that is usually
+    not set.
+    """
     if not unset:
         return ""
     packages, variables = _listed(_packages(unset)), _listed(_variables(unset))
@@ -100,7 +106,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def scope_sentence(scope: ChangeScope | None) -> str:
-    """Return how `--changed-since` narrowed the check; empty if it was not narrowed."""
+    """Return a sentence about how `--changed-since` limited the check; empty without that option."""
     if scope is None:
         return ""
     since = f"changed since {one_line(scope.since)}"
@@ -113,5 +119,5 @@ def scope_sentence(scope: ChangeScope | None) -> str:
 
 
 def _left_out(scope: ChangeScope) -> str:
-    """Return how many findings were left out because no change can affect their modules."""
+    """Return a phrase about how many findings were omitted because no change can affect their modules."""
     return f"; {plural(scope.left_out, 'finding')} in the others left out" if scope.left_out else ""

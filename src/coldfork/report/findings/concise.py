@@ -1,4 +1,6 @@
-"""One line for each cause and each new way to an accepted one, as editors and grep understand it."""
+"""One line for each cause and each new way to an accepted one, in the form that editors and grep
+understand.
+"""
 
 from __future__ import annotations
 

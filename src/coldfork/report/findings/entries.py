@@ -1,4 +1,4 @@
-"""Entries of the text output: each a cause with chain, consequence, woken modules and remedy."""
+"""Entries of the text output: each is a cause with chain, consequence, woken modules and remedy."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from coldfork.report.shared.wrapping import whole
 _INDENT = " " * 6
 _MOST_LINES = 3
 _MOST_ROWS = 6
-"""Beyond this many similar causes, several share a line."""
+"""If there are more similar causes than this, several share a line."""
 _HANG = 5
-"""A note is continued under its first word."""
+"""A note is continued below its first word."""
 _FURTHER = len(_INDENT) + 2
-"""A line that is already indented, or has code below it, is continued further in."""
+"""A line that is already indented, or that has code below it, is continued with more indentation."""
 
 
 class Entries:
@@ -67,7 +67,7 @@ class Entries:
         yield from self._alike(alike)
 
     def new_way(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield the entry for a new way to an accepted cause: one that the baseline does not have."""
+        """Yield the entry for a new way, which the baseline lacks, to an accepted cause."""
         yield from self._head(finding)
         place = self.place(cause.path, cause.line)
         yield from self._note(
@@ -93,7 +93,7 @@ class Entries:
         yield from self._chain(finding, chain, effect, self.place(finding.path, finding.line))
 
     def _way_in(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield the first lines of a cause that is reached only through imports: its line, then the
+        """Yield the first lines of a cause that is reached only through imports: its own line, then the
         imports.
         """
         steps = finding.chain.steps
@@ -126,7 +126,7 @@ class Entries:
         yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
 
     def _quotation(self, source: str, caret: int | None = None) -> Iterator[str]:
-        """Yield a line of code and a marker below it, cut rather than wrapped at the terminal's edge."""
+        """Yield a line of code with a marker below it; it is cut at the terminal's edge, not wrapped."""
         if source.strip():
             letters = self._sheet.letters
             room = self._sheet.room(len(_INDENT))
@@ -149,7 +149,7 @@ class Entries:
                 yield from self._note(self._sheet.say(sentence))
 
     def _then(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield the lines that also wake the device after the cause, during the same call."""
+        """Yield the lines that would also wake the device, after the cause, during the same call."""
         for line in cause.then:
             place = self.place(line.path, line.line)
             own = finding.ahead is not None and line.call == finding.chain.sink.symbol
@@ -221,7 +221,7 @@ class Entries:
         ])  # fmt: skip
 
     def _compactly(self, head: str, alike: Sequence[Cause]) -> Iterator[str]:
-        """Yield many places in few lines, naming the paths' common start and each file only once."""
+        """Yield many places in few lines: the paths' common beginning and each file are named only once."""
         lines: dict[str, list[str]] = {}
         for cause in alike:
             lines.setdefault(self.place(cause.path, None), []).append(str(cause.line))
@@ -252,7 +252,7 @@ class Entries:
             yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
 
     def _ways(self, finding: Finding) -> Iterator[str]:
-        """Yield a finding's other chains, such as the one in the child process, each under a heading."""
+        """Yield a finding's other chains, such as that in the child process, each under a heading."""
         for way in finding.ways:
             yield from self._note(self._sheet.say(f"{way.words}:"))
             width = self._symbol_column(list(way.chain.steps))
@@ -262,7 +262,7 @@ class Entries:
                 yield from self._sheet.flow(self._step(ShownStep(number, step), width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
-        # A step without a place may be wider than the column, because nothing is printed to its right.
+        # A step without a place may be wider than the column, because nothing is printed to the right of it.
         return column(self._sheet.letters.clean(step.symbol) for step in steps if step.path is not None)
 
     def _step(self, shown: ShownStep, width: int, effect: str) -> str:

@@ -108,7 +108,7 @@ def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
 
 
 def _place(options: Options, path: str | None, line: int | None) -> dict[str, Any]:
-    """Return a place as a path from the current folder; in a notebook, add the cell and its line."""
+    """Return a place with its path from the current folder; in a notebook, also the cell and its line."""
     if path is None:
         return {"path": None, "file": None, "cell": None, "line": line}
     cell, line = (None, None) if line is None else options.cell(path, line)
@@ -180,7 +180,7 @@ def _program_object(program: StartedProgram | None, options: Options) -> dict[st
 
 
 def cause_object(cause: Cause, report: Report, options: Options) -> dict[str, Any]:
-    """Return a cause as a JSON object, with the ways of all woken modules or only the outermost."""
+    """Return a cause as a JSON object, with the ways of all woken modules or only of the outermost."""
     return {
         "id": well_formed(cause.id),
         **_place(options, cause.path, cause.line),

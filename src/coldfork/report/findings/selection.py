@@ -1,4 +1,4 @@
-"""Selects the causes that a report shows or folds, and the findings that stand for a cause."""
+"""Selects the causes that a report shows or folds, and the finding that represents each cause."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Selection:
         return self._findings[cause.findings[0]]
 
     def others(self, cause: Cause) -> tuple[Finding, ...]:
-        """Return the other lines that reach the same cause, except imports that merely lead to it."""
+        """Return the other lines that lead to the same cause, except imports that merely pass it on."""
         return tuple(one for one in self._rest(cause) if one.leads_to(cause) and not one.chain.by_import)
 
     def same_program(self, cause: Cause) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
@@ -75,7 +75,7 @@ class Selection:
         )
 
     def entries(self, cause: Cause) -> tuple[Finding, ...]:
-        """Return the findings to list for a cause: each new way to an accepted cause, else only the
+        """Return the findings to list for a cause: each new way to an accepted cause, otherwise the
         main one.
         """
         return tuple(

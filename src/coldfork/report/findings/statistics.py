@@ -17,7 +17,7 @@ from coldfork.report.shared.wrapping import width_of, wrapped
 _SUREST_FIRST = tuple(sorted(Verdict, key=lambda verdict: -verdict.rank))
 _MOST_ROWS = 15
 _NUMBERS = 4 * 13
-"""The total width of the columns of numbers."""
+"""The total width of the columns with numbers."""
 _HANG = 11
 
 
@@ -67,7 +67,7 @@ def _table(
         + "        total"
     )
     for key, name in names.items():
-        if cells(name) > width:  # the numbers of a long name go on the next line
+        if cells(name) > width:  # the numbers that belong to a long name go on the next line
             yield name
             name = ""
         yield _row(letters.pad(name, width), [cell[key, verdict] for verdict in _SUREST_FIRST], totals[key])

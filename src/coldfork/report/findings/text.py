@@ -25,7 +25,7 @@ from coldfork.report.shared.wrapping import whole
 
 _MOST_SKIPPED = 5
 _HANG = 4
-"""The indent at which a closing line is continued."""
+"""How far continuation lines of a closing line are indented."""
 
 
 def render(report: Report, options: Options) -> str:

@@ -1,6 +1,4 @@
-"""The analysis's knowledge at one line, as text, for readers who wonder why there is, or is not, a
-finding.
-"""
+"""The findings of the analysis about one line, as text, for readers who wonder why it is reported or not."""
 
 from __future__ import annotations
 
@@ -23,9 +21,9 @@ def render(trace: Trace, options: Options) -> str:
 
 
 def _touch(touch: Touch) -> str:
-    """Return how a call touches a device, and how certain that is."""
+    """Return how a call touches a device, and how certain this is."""
     condition = one_line(touch.condition or "")
-    # The certainty of a call in a function also depends on the callers, so there may be no verdict here.
+    # How certain a call in a function is also depends on its callers, so there may be no verdict here.
     sure = ", certain" if touch.certain else f", only when {condition}" if condition else ""
     return f"{touch.symbol} {effect_phrase(touch.effect, touch.accelerator)}{sure}"
 

@@ -34,7 +34,7 @@ def warmth_sentence(cause: Cause, module: str) -> str:
 
 
 def spared_sentence(cause: Cause) -> str:
-    """Return what mending this import alone achieves; empty for a cause of another kind."""
+    """Return what mending only this import would achieve; empty for causes of other kinds."""
     if not cause.spares:
         return ""
     names = sorted(cause.spares, key=lambda name: (name.count("."), name))[:_MOST_NAMED]
@@ -52,8 +52,8 @@ def warmth_of(cause: Cause, module: str) -> str:
 
 
 def short_warmth(cause: Cause) -> str:
-    """Return `wakes 125 modules` or `a new way to an old cause`; empty if only the cause's module is
-    woken.
+    """Return `wakes 125 modules` or `a new way to an old cause`; empty if only the cause's own
+    module wakes.
     """
     if cause.accepted:
         return "a new way to an old cause"
@@ -76,7 +76,7 @@ def way_in(cause: Cause, place: Place) -> str:
 
 
 def named_ways(cause: Cause, place: Place) -> list[tuple[str, str]]:
-    """Return every module that is woken, with the place of the next step towards the cause."""
+    """Return every woken module with the place of the next step towards the cause."""
     return [(way.module, _next_step(way, place)) for way in cause.ways]
 
 

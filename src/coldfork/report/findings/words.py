@@ -23,7 +23,9 @@ _CONFIRMATIONS = {
 
 
 def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
-    """Return a sentence on a failure of coldfork itself: its place, its consequence, and what to report."""
+    """Return a sentence about a failure of coldfork itself: where it happened, its consequence, and what to
+    report.
+    """
     at = f"at {place}" if place else f"in {unfinished.module}" if unfinished.module else ""
     function = one_line(unfinished.function)
     inside = f" (in {function})" if place and function != unfinished.module else ""
@@ -51,7 +53,7 @@ def is_shown(fix: Fix | Refusal | None) -> bool:
 
 
 def edit_sentence(edit: Edit, place: str) -> str:
-    """Return where an edit goes; the caller prints the new text below, unless the edit only deletes."""
+    """Return where an edit applies; the caller prints the new text below it, unless the edit only deletes."""
     is_inserted = (edit.line, edit.column) == (edit.end_line, edit.end_column)
     if is_inserted:
         return f"before {place}:{edit.column}, write:"
@@ -78,7 +80,7 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
 
 
 def confirmation_sentence(finding: Finding) -> str:
-    """Return what a real import showed, or why it showed nothing; empty if no import was tried."""
+    """Return what a real import has shown, or why it has shown nothing; empty if none was tried."""
     if finding.confirmed is None:
         return ""
     head, usual = _CONFIRMATIONS[Confirmed(finding.confirmed)]
@@ -110,7 +112,7 @@ def chain_sentence(chain: Chain) -> str:
 
 
 def verdict_counts(causes: Iterable[Cause]) -> str:
-    """Return `3 certain, 1 possible`: the surest verdict first, without those that did not occur."""
+    """Return `3 certain, 1 possible`: the surest verdict first, omitting those that did not occur."""
     counts = Counter(cause.verdict for cause in causes)
     surest_first = sorted(counts, key=lambda verdict: -verdict.rank)
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in surest_first)
@@ -125,7 +127,7 @@ def examined(statistics: Statistics) -> str:
 
 
 def held_back(report: Report) -> tuple[str, ...]:
-    """Return how many findings the baseline and ignore comments hide, as one phrase each."""
+    """Return phrases about how many findings the baseline and ignore comments hide."""
     held = (
         (report.known, "known to the baseline"),
         (report.ignored, "ignored by comment"),

@@ -32,7 +32,7 @@ def remedy(left: LeftOut) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent; anything less than the whole is never rounded up to 100."""
+    """Return a share in per cent; less than the whole is never rounded up to 100."""
     return f"{int(share * 1000) / 10:g} %"
 
 
@@ -59,7 +59,7 @@ def saving(result: Preloading) -> str:
 
 
 def shortfall(result: Preloading) -> str:
-    """Return a sentence if the list saves too little of the import time; empty if it saves enough."""
+    """Return a sentence if the list saves too little of the import time; otherwise return an empty text."""
     share = result.share
     if share is None or share >= ENOUGH:
         return ""
@@ -67,7 +67,7 @@ def shortfall(result: Preloading) -> str:
 
 
 def proof(result: Preloading) -> str:
-    """Return how the modules on the list were proven to be safe."""
+    """Return how the modules in the list were proven to be safe."""
     return (
         f"each was proven in a forked child on {result.device}: it drew new seeds, its libraries went "
         "parallel, and the device could be used"

@@ -1,4 +1,4 @@
-"""`coldfork probe` as text: each module, and for woken ones the line, the calls and the imports."""
+"""`coldfork probe` as text: each module and, if it was woken, the line, the calls and the imports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:
 
 
 def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
-    """Return the modules in groups with one description: woken by the same line through the same imports."""
+    """Return the modules in groups with the same description: woken by the same line through the same
+    imports.
+    """
     groups: dict[object, list[ModuleProbe]] = {}
     for probe in probes:
         same = probe.waker is not None and probe.waker.import_chain and probe.reason is None

@@ -1,4 +1,4 @@
-"""Sentences that the formats of `coldfork probe` share, and the conversion of its results to findings."""
+"""Sentences shared by the formats of `coldfork probe`, and the conversion of its results to findings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def effect_sentence(probe: ModuleProbe) -> str:
 
 
 def deeper_sentence(probe: ModuleProbe) -> str:
-    """Return that the import did more than the line that woke the device; empty if it did not."""
+    """Return a sentence if the import did more than the waking line; otherwise return an empty text."""
     if probe.woken_to is not Level.DRIVER or probe.level is not Level.CONTEXT:
         return ""
     phrase = effect_phrase(effect_of(probe.level), probe.accelerator)
@@ -57,7 +57,7 @@ def deeper_sentence(probe: ModuleProbe) -> str:
 
 
 def _depth(probe: ModuleProbe) -> Level | None:
-    """Return how deeply the reported line woke the device."""
+    """Return how far the reported line woke the device."""
     return probe.woken_to or probe.level
 
 
@@ -68,7 +68,9 @@ def consequence(probe: ModuleProbe) -> str:
 
 
 def standing(function: str | None) -> str:
-    """Return in which function or class the waking line is: `in the body of Builder`; empty if in none."""
+    """Return the function or class that contains the waking line: `in the body of Builder`; empty without
+    one.
+    """
     name = inside(function)
     return f"in the body of {name}" if name else ""
 
@@ -88,7 +90,7 @@ def advice(probe: ModuleProbe) -> str:
 
 
 def interruption(probing: Probing) -> str:
-    """Return which modules an interruption left untested, in one sentence; empty if there were none."""
+    """Return a sentence about the modules that an interruption left untested; empty if there are none."""
     if not probing.interrupted:
         return ""
     left = probing.left
@@ -102,13 +104,15 @@ def interruption(probing: Probing) -> str:
 
 
 def counts(probing: Probing) -> str:
-    """Return `1 woken, 2 cold`, leaving out statuses that did not occur."""
+    """Return `1 woken, 2 cold`, omitting statuses that did not occur."""
     found = Counter(probe.status for probe in probing.modules)
     return ", ".join(f"{found[status]} {status.value}" for status in _ORDER if found[status]) or "none"
 
 
 def as_report(probing: Probing) -> Report:
-    """Return a report with a finding for each known waking line; other modules not cold count as skipped."""
+    """Return a report with a finding for each known waking line; other modules that are not cold count as
+    skipped.
+    """
     findings = tuple(
         _finding(probe, probe.waker)
         for probe in probing.modules
@@ -133,7 +137,7 @@ def as_report(probing: Probing) -> Report:
 
 
 def _cause(finding: Finding) -> Cause:
-    """Return the cause of a finding of `probe`, which is always the waking line itself."""
+    """Return the cause of a finding of `probe`: it is always the waking line itself."""
     return Cause(
         id=finding.id,
         path=finding.path,

@@ -1,1 +1,3 @@
-"""Recordings of programs: reads them, reconstructs and sums up the events, and shows them in every format."""
+"""Recordings of programs: reads them, reconstructs and summarises the events, and shows them in
+every format.
+"""

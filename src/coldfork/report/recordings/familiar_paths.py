@@ -1,4 +1,4 @@
-"""Shortens paths to the form that people know, below a known folder, and quotes source lines."""
+"""Shortens paths to the part that people know, and quotes source lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
 
 
 def for_people(recording: Recording, options: Options) -> tuple[Recording, Options]:
-    """Return the recording with short paths, and options by which source lines are still found."""
+    """Return the recording with short paths, and options with which source lines can still be found."""
     known: dict[str, str] = {}
 
     def short(path: str) -> str:
@@ -66,14 +66,14 @@ def _shortened(process: Process, short: Callable[[str], str]) -> Process:
     )
 
 
-#: A recording may come from anyone and name any file, so only lines of Python files are quoted.
+# A recording may come from anyone and name any file, so only lines of Python files are quoted.
 _SOURCE_SUFFIXES = frozenset({".py", ".pyi", ".pyx"})
 _LONGEST = 200
 _LARGEST_FILE = 8 * 1024 * 1024
 
 
 def reader(started: str, cwd: str = "") -> Source:
-    """Return a function that quotes lines of Python files, if these are older than the recording."""
+    """Return a function that quotes lines of Python files, if the files are older than the recording."""
     recorded = _timestamp(started)
 
     @lru_cache(maxsize=256)

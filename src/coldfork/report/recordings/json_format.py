@@ -37,7 +37,7 @@ def render(recording: Recording, options: Options) -> str:
 
 
 def recording_object(recording: Recording) -> dict[str, Any]:
-    """Return the source of the recording, and which parts of it are missing."""
+    """Return the source of the recording, and what is missing from it."""
     damage, cut = recording.damage, recording.cut
     return {
         "name": well_formed(recording.name),

@@ -18,7 +18,7 @@ from coldfork.report.shared.options import Options, Source
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, column, row
 
-#: At most this many siblings with equal descriptions are shown; the others are only counted.
+# At most this many siblings with equal descriptions are shown; the rest are only counted.
 _MOST_ALIKE = 3
 
 _STATE_STYLES = {
@@ -102,7 +102,9 @@ class _Tree:
             yield sheet.paint("quiet", f"{sheet.letters.ellipsis} {words}"), rest + sheet.last, ""
 
     def _folded(self, children: list[Process]) -> tuple[list[Process], int]:
-        """Return the children to show, and the number of the others; those with children are always shown."""
+        """Return the children to show, and the number of the rest; children with children are always
+        shown.
+        """
         met: Counter[object] = Counter()
         shown = []
         for child in children:
@@ -114,7 +116,7 @@ class _Tree:
 
 
 def _worth_showing(process: Process) -> list[Stretch]:
-    """Return the noteworthy states: none that is absent, and cold only if it is the last one."""
+    """Return the notable states: absent is never notable, and cold only as the last state."""
     last = process.last_states
     return [
         stretch
@@ -184,7 +186,9 @@ def _waker(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
 
 
 def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
-    """Yield the imports during the wake, then the calls from the module's line to the device."""
+    """Yield the imports that were in progress at the wake, then the calls from the module's line to the
+    device.
+    """
     waker = summed_up.wake.waker if summed_up.wake else None
     if waker is None:
         return
@@ -233,7 +237,7 @@ def _next(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
         yield f"next: {command}  ({summed_up.next_reason})"
 
 
-#: An import is shown if it took this share of its process's import time, or had an effect.
+# An import is shown if it took this share of its process's import time or had an effect.
 _SHARE = 0.02
 _MOST_LINES = 40
 _MOST_LINES_OF_OTHERS = 8
@@ -241,7 +245,7 @@ _MOST_PROCESSES = 3
 
 
 def import_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
-    """Yield the imports of the most important processes: the first one woken, then the busiest."""
+    """Yield the imports of the most important processes: the first one that woke, then the busiest."""
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda one: (one is not summed_up.wake_process, -total(one.imports), one.number))
     for index, process in enumerate(importing[:_MOST_PROCESSES]):
@@ -273,7 +277,7 @@ def _of_process(process: Process, most: int, sheet: Sheet) -> Iterator[str]:
 
 
 def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int]:
-    """Return the imports to show: those with effects, their parents, and the slowest of the others."""
+    """Return the imports to show: those with effects, their parents, and the slowest of the rest."""
     parents: dict[int, Import] = {}
     every = []
     for span, _ in walk(process.imports):

@@ -123,7 +123,7 @@ def _doubts(recording: Recording) -> list[str]:
 
 
 def _distinct_pids(recording: Recording) -> dict[int, int]:
-    """Return a distinct pid for each process, by its number; unknown or repeated pids are replaced."""
+    """Return a distinct pid for each process, by its number; unknown and repeated pids are replaced."""
     fresh = count(max((process.pid or 0 for process in recording.processes), default=0) + 1_000_000)
     used: set[int] = set()
     given: dict[int, int] = {}

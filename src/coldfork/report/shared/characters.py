@@ -1,8 +1,8 @@
 """Decides which characters may be printed, and replaces the others with escapes.
 
-Source lines, paths and messages come from files that anyone may have written. A terminal obeys control
-characters, a strict JSON reader rejects lone surrogates, and XML 1.0 cannot represent most controls: every
-renderer passes foreign text through here.
+Source lines, paths and messages come from files that anyone may have written. Terminals obey control
+characters, strict JSON readers reject lone surrogates, and XML 1.0 cannot represent most control characters.
+So every renderer passes foreign text through here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 def printable(text: str) -> str:
     """Return the text with invisible characters as Python escapes, and tabs as spaces.
 
-    Covers the C0 and C1 controls, escape sequences, direction overrides, zero-width characters, line and
+    This covers the C0 and C1 controls, escape sequences, direction overrides, zero-width characters, line and
     paragraph separators and lone surrogates.
     """
     if text.isprintable():
@@ -61,13 +61,13 @@ class Alphabet:
         return fitting(printable(text), self.encoding)
 
     def first_line(self, text: str) -> str:
-        """Return the first line of foreign text, made safe, with a mark if more lines follow."""
+        """Return the first line of foreign text, made safe; a mark shows if more lines follow."""
         first, *rest = text.strip().splitlines() or [""]
         line = self.clean(first.strip())
         return f"{line} {self.ellipsis}" if rest else line
 
     def cut(self, text: str, width: int | None) -> str:
-        """Return clean text, shortened to this many columns; None as the number leaves the text unchanged."""
+        """Return clean text, shortened to this many columns; with None, return it unchanged."""
         if width is None or cells(text) <= width:
             return text
         room = width - cells(self.ellipsis)
@@ -85,7 +85,7 @@ class Alphabet:
 
 
 def alphabet(encoding: str | None) -> Alphabet:
-    """Return the alphabet of a stream with this encoding; if Python does not know it, that of ASCII."""
+    """Return the alphabet of a stream with this encoding, or ASCII's if Python does not know the encoding."""
     name = encoding or "utf-8"
     try:
         codecs.lookup(name)
@@ -96,7 +96,7 @@ def alphabet(encoding: str | None) -> Alphabet:
 
 
 def fitting(text: str, encoding: str) -> str:
-    """Return the text with the characters that the encoding lacks as escapes."""
+    """Return the text; characters that the encoding lacks are written as escapes."""
     if text.isascii():
         return text
     return text.encode(encoding, "backslashreplace").decode(encoding)

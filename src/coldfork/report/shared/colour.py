@@ -1,4 +1,4 @@
-"""Colours of the text output; the only module that imports rich, and it does so only for colour."""
+"""Colours in the text output. Only this module imports rich, and only if colours are wanted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {
 
 
 def paint(style: str, text: str) -> str:
-    """Return the text in a named style; blank text, and any text in an unknown style, is unchanged."""
+    """Return the text in a named style; blank text and text in an unknown style are returned unchanged."""
     definition = _STYLES.get(style)
     if definition is None or not text.strip():
         return text

@@ -1,4 +1,4 @@
-"""Effects on a device in words, the rule that covers each, and the calls through which a device was woken."""
+"""Effects on a device in words, the rule for each, and the calls through which a device was woken."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ MODULE_LEVEL = "<module>"
 """Python's name for the function of a line at module level."""
 
 Place = Callable[[str, int | None], str]
-"""Formats a line of a file as the reader of this report would open it."""
+"""Formats a line of a file as the readers of this report can open it."""
 
 Row = tuple[str, str]
-"""The called or imported name, and its place."""
+"""A called or imported name, and its place."""
 
 
 def inside(function: str | None) -> str:
@@ -69,7 +69,7 @@ def inside(function: str | None) -> str:
 
 
 def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
-    """Return the calls from the waking line to the first well-known one, but not the calls inside that."""
+    """Return the calls from the waking line to the first well-known one, but not the calls inside it."""
     calls = waker.stack[1:]
     for depth, frame in enumerate(calls):
         if waker.call and is_called(frame.function, waker.call):
@@ -78,7 +78,7 @@ def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
 
 
 def is_called(function: str, call: str) -> bool:
-    """Return whether a frame's function is the one called; a call's name may begin with its module."""
+    """Return whether a frame's function is the called one; the call's name may begin with its module."""
     return call == function or call.endswith(f".{function}")
 
 

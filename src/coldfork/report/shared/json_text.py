@@ -1,4 +1,4 @@
-"""Common parts of all JSON reports: one item per line, plain ASCII, and the same keys for wakers."""
+"""Parts that all JSON reports share: one item per line, plain ASCII, and the same keys for wakers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.options import Options
 
 SCHEMA_VERSION = 1
-"""The version of every schema: none has changed the meaning of a field yet."""
+"""The version of every schema: so far no change has altered the meaning of a field."""
 
 
 def headed(contents: Mapping[str, Any], options: Options) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def dump(document: Mapping[str, Any]) -> str:
     """Write a JSON object with one line for each key and each item of a list, so that `diff` works
     well.
 
-    It is plain ASCII, which no stream can garble.
+    The text is plain ASCII, which no stream can garble.
     """
     parts = [f"  {json.dumps(key)}: {_value(value)}" for key, value in document.items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"

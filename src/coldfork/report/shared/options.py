@@ -27,7 +27,7 @@ class Options:
     version: str = ""
     """coldfork's own version, for formats that name the tool."""
     width: int | None = None
-    """Columns of the terminal; None if the output is not a terminal, and then nothing is cut."""
+    """The columns of the terminal; None if the output is not a terminal, so that nothing is cut."""
     colour: bool = False
     encoding: str | None = "utf-8"
     """The encoding of the output stream; characters that it lacks are written as escapes."""
@@ -36,23 +36,25 @@ class Options:
     fail_on: Verdict = Verdict.CONDITIONAL
     """Causes at least this sure make the check fail."""
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
-    """Causes that concern these make the check fail."""
+    """Causes that concern these audiences make the check fail."""
     tests: bool = False
-    """Also show builds, examples and tests."""
+    """Whether to show builds, examples and tests, too."""
     all_ways: bool = False
-    """List every module that a cause warms, and every line that comes to it."""
+    """Whether to list every module that a cause warms, and every line that leads to it."""
     limit: int | None = None
-    """So many causes are listed at most; without one, all of them."""
+    """The most causes to list; None means all of them."""
     command: tuple[str, ...] = ("coldfork", "check")
-    """The command that the output answers, for commands that ask for more."""
+    """The command that was run; suggested commands are based on it."""
     everything: bool = False
-    """Also show what is well, a line each."""
+    """Whether to show also what is well, on a line each."""
     locate: Callable[[str], str] = lambda path: path
-    """Turns a path of the report into one that an editor can open from the current folder."""
+    """Turns a path in the report into one that an editor can open from the current folder."""
     cell: Callable[[str, int], tuple[int | None, int]] = lambda path, line: (None, line)
-    """The notebook cell that a line is in, and the line within it; for other files, the line itself."""
+    """Returns the notebook cell that contains a line, and the line within it; for other files, the line
+    itself.
+    """
     source: Source = lambda path, line: ""
-    """The text of a line of a file that a recording names; empty if it may not or cannot be shown."""
+    """Returns a line of a file that a recording names; empty if the line must not or cannot be shown."""
 
     def place(self, path: str, line: int) -> str:
         """Return a line in a file, relative to the current folder: `file:12`, or `book.ipynb:cell 3:2`."""

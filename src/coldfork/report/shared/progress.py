@@ -20,7 +20,7 @@ _WORTH_SAYING = 5.0
 class ProgressBar:
     """Shows the progress of the analysis on one line; does nothing unless the stream is a terminal.
 
-    Nothing it does raises: a closed or broken stream turns it silent.
+    It never raises an error: if the stream is closed or broken, it becomes silent.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class ProgressBar:
         self._shown = 0
 
     def update(self, stage: str, done: int, total: int, what: str = "") -> None:
-        """Show that `done` of `total` items of a stage are finished, and which one is next.
+        """Show that `done` of `total` items of a stage are finished, and which item is next.
 
         A total of 0 means that it is unknown.
         """
         if not self._active:
             return
         now = self._clock()
-        # Nothing is shown during the first interval, so a fast run shows nothing at all.
+        # Nothing is shown during the first interval, so that a fast run shows nothing at all.
         if now < self._next_time:
             return
         self._next_time = now + _INTERVAL
@@ -95,7 +95,7 @@ class ProgressBar:
 
 
 def _time_left(done: int, total: int, elapsed: float) -> str:
-    """Return the time left at the present rate; empty if little is left."""
+    """Return the time left at the present rate; empty if there is little left."""
     if not 0 < done < total:
         return ""
     left = elapsed / done * (total - done)

@@ -11,7 +11,7 @@ def plural(count: int, noun: str) -> str:
 def duration(seconds: float) -> str:
     """Return a duration in everyday units: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`.
 
-    Three digits at most: a second run would not confirm more.
+    It has at most three digits, because a second run would not confirm more.
     """
     if seconds == 0:
         return "0 s"

@@ -1,4 +1,4 @@
-"""Writes to a terminal or pipe: its characters, colours and width, trees, and tables."""
+"""Writes to a terminal or pipe, within its characters, colours and width; also trees and tables."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _INDENT = " " * 6
 
 
 def column(names: Iterable[str], narrowest: int = _NARROWEST, most: int = _WIDEST) -> int:
-    """Return the width of a table's first column; names that are too long do not count, and stick out."""
+    """Return the width of a table's first column; names that are too long do not count, and protrude."""
     widths = (cells(name) + 2 for name in names)
     return max((narrowest, *(width for width in widths if width <= most)))
 
@@ -77,11 +77,9 @@ def row(number: int | None, name: str, width: int, behind: str) -> str:
 def table(
     rows: Sequence[tuple[str, str]], letters: Alphabet, *, numbered: bool, elsewhere: str = ""
 ) -> Iterator[str]:
-    """Yield the rows; of a long table only the first and last, with `elsewhere` naming where all of
-    them are.
-    """
+    """Yield the rows; of a long table only the first and last, with `elsewhere` saying where all rows are."""
     names = [letters.clean(name) for name, _ in rows]
-    # The last call is often a long name without a place, so it may be wider than the column.
+    # The last call often has a long name and no place, so it may be wider than the column.
     width = column(names[:-1] if numbered else names)
     left_out = range(0)
     if len(rows) > _MOST_ROWS:

@@ -1,4 +1,4 @@
-"""Facts about the terminal that a stream is connected to, if any; these functions never raise."""
+"""Facts about the terminal to which a stream is connected, if any; these functions never raise errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 def columns(stream: TextIO | None) -> int | None:
     """Return the width of the terminal in columns; None if there is no terminal or its width is unknown."""
-    # The width of this very stream: standard output may be a file while standard error is a terminal.
+    # The width of this very stream: standard output may be a file even if standard error is a terminal.
     try:
         if stream is None or not is_terminal(stream):
             return None

@@ -1,4 +1,4 @@
-"""Wraps lines at the terminal's edge: breaks them between words, and indents the continuation lines."""
+"""Wraps lines at the terminal's edge: they are broken between words, and continuation lines are indented."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from coldfork.report.shared.characters import cells
 
 _IN_A_PIPE = 110
-"""The width of text that is not shown on a terminal."""
+"""The width of text that does not go to a terminal."""
 _NARROWEST = 60
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _HARD = "\0"
-"""Stands for a blank that must not be broken at; foreign text never contains it here."""
+"""Stands for a blank at which a line must not be broken; foreign text never contains it here."""
 _FLAG = re.compile(r"(?<= )(--[a-z]+(?:-[a-z]+)*) (?=\w)")
-"""A flag and its argument stay together."""
+"""A flag and its argument, which must stay together."""
 _WORDS = re.compile(r"( +)")
 
 
 def whole(text: str) -> str:
-    """Return the text so that `wrapped` does not break it at blanks, as for a command to type."""
+    """Return the text so that `wrapped` does not break it at blanks, as for a command that users type."""
     return text.replace(" ", _HARD)
 
 
@@ -31,8 +31,8 @@ def width_of(columns: int | None) -> int:
 def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
     """Yield a line as one or more, each continuation indented by `hang` columns more than the margin.
 
-    Lines are broken only at blanks, so a path with its line number stays whole. A line that fits stays as it
-    is, aligned columns included.
+    Lines are broken only at blanks, so a path with its line number stays whole. A line that fits is not
+    changed, so aligned columns stay aligned.
     """
     if _cells(line) <= width:
         yield line.replace(_HARD, " ")

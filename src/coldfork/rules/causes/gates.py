@@ -1,4 +1,4 @@
-"""Gates: imports that deserve an entry of their own, because mending one alone keeps most modules cold."""
+"""Finds gates: imports that deserve their own entry, because mending one alone keeps most modules cold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def dominated(graph: Graph, root: str) -> dict[str, set[str]]:
-    """Return, for each node reachable from the root, all nodes reachable only through it, and itself."""
+    """Return, for each node reachable from the root, the node and all nodes that are reachable only through
+    it.
+    """
     order = _in_order(graph, root)
     number = {node: index for index, node in enumerate(order)}
     before: list[list[int]] = [[] for _ in order]
@@ -70,9 +72,9 @@ def _nearest_dominators(before: Sequence[Sequence[int]]) -> list[int]:
 
 
 _ROOT = "\0"
-"""No module name begins with this."""
+"""Stands for the root; no module name begins with this."""
 _LEAST = 3
-"""Keeping fewer modules cold than this is not worth an entry."""
+"""An import that keeps fewer modules cold than this deserves no entry."""
 
 
 class Gates:
@@ -87,8 +89,9 @@ class Gates:
     ) -> tuple[str, tuple[str, ...]] | None:
         """Return the module whose mending keeps more modules cold than any file's, and these modules.
 
-        A line of the checked code is mended in place, so a candidate counts only the imports of outside
-        packages that it leads to: if several files need one, each would have to do without it.
+        For a candidate, only those imports of outside packages count that it leads to, because lines of the
+        checked code are mended where they are. If several files need such an import, each of them would have
+        to do without it.
         """
         warm = {way.module for cause in causes for way in cause.ways}
         free = [name for name in sorted(candidates) if name in warm and warm.isdisjoint(packages(name))]
@@ -133,9 +136,9 @@ class _Spared(NamedTuple):
     """The checked modules that would stay cold if a single file or module were mended."""
 
     files: Mapping[str, set[str]]
-    """By the file whose waking lines are mended: several lines of one file count as one fix."""
+    """By the file whose waking lines are mended; several lines of one file count as one fix."""
     modules: Mapping[str, set[str]]
-    """By the module that no longer passes anything on."""
+    """By the module that no longer passes a wake on."""
 
 
 _WIDE = (Audience.LIBRARY, Audience.SCRIPT)

@@ -22,7 +22,7 @@ class Origin(NamedTuple):
     function: str
     """The function or module that contains the line."""
     call: str | None
-    """The callee or import."""
+    """The called function or the imported module."""
 
     @property
     def is_import(self) -> bool:
@@ -31,7 +31,7 @@ class Origin(NamedTuple):
 
 
 def names_import(call: str | None) -> bool:
-    """Return whether a call, or the end of a chain, is really the import of a package."""
+    """Return whether a call, or the end of a chain, is really an import of a package."""
     return call is not None and call.startswith("import ")
 
 
@@ -55,9 +55,7 @@ class Origins:
         )
 
     def then(self, finding: Finding) -> Origin | None:
-        """Return the line at the end of a finding's own chain, if an earlier line always wakes the device
-        first.
-        """
+        """Return the line at the end of a finding's own chain, if an earlier line always wakes the device."""
         return None if finding.ahead is None else self._last_checked(finding, finding.chain)
 
     def _last_checked(self, finding: Finding, chain: Chain) -> Origin:
@@ -87,7 +85,7 @@ class Origins:
         return made
 
     def is_consequence(self, finding: Finding, origin: Origin) -> bool:
-        """Return True if the finding is an import that only leads to another line of the checked code."""
+        """Return True if the finding is an import that merely leads to another line of the checked code."""
         return finding.chain.by_import and (finding.path, finding.line) != (origin.path, origin.line)
 
     def _key(self, finding: Finding) -> Key:

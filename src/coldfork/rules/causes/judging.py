@@ -1,4 +1,4 @@
-"""Makes the causes of a check; no other module does."""
+"""Makes the causes of a check; all causes come from here."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def judge(
         causes = faults.attempt(lambda: _with_gates(observation, findings, leaves, origins, warmth), leaves)
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
-    if observation.entries:  # the check of a single import is reported in execution order
+    if observation.entries:  # a check of entries is reported in the order in which their import runs
         named = tuple(sorted(named, key=lambda finding: (finding.turn, *drafting.place(finding))))
         return Judgement(named, tuple(sorted(causes, key=lambda cause: (cause.turn, *_order(cause)))))
     return Judgement(named, tuple(sorted(causes, key=_order)))
@@ -80,7 +80,7 @@ def _with_gates(
     origins: Origins,
     warmth: Warmth,
 ) -> list[Cause]:
-    """Return the causes, and for each accelerator the import whose mending helps more than any of them."""
+    """Return the causes and, for each accelerator, the import whose mending helps more than any of them."""
     passing: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
         origin = origins.of(finding)
@@ -142,7 +142,7 @@ def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins,
 def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container[str]) -> tuple[Cause, ...]:
     """Return the causes that remain once the findings whose ids are in `known` have been accepted.
 
-    A cause with both accepted and other findings is an old one with new ways to it.
+    A cause that has both accepted and other findings is an old one with new ways to it.
     """
     by_id = {finding.id: finding for finding in findings}
     left = []
@@ -167,7 +167,7 @@ def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Ca
 
 
 def _cut(cause: Cause, left: tuple[str, ...], by_id: Mapping[str, Finding]) -> Cause:
-    """Return a cause that is reduced to these findings, of which the first gives its verdict."""
+    """Return a cause reduced to these findings; the first of them gives its verdict."""
     if left == cause.findings:
         return cause
     first = by_id[left[0]]
@@ -190,7 +190,7 @@ def _alone(finding: Finding) -> tuple[Origin, list[Finding]]:
 
 
 def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins) -> Cause:
-    """Return a cause made from its findings alone, without the modules that it wakes."""
+    """Return a cause made only from its findings, without the modules that it wakes."""
     first = members[0]
     return Cause(
         id=name,
@@ -209,7 +209,7 @@ def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins:
 
 
 def _direct(origin: Origin, members: Sequence[Finding], origins: Origins) -> Sequence[Finding]:
-    """Return the findings that are not mere consequences of the line; if all are, return them all."""
+    """Return the findings that are not merely consequences of the line; if all are, return all."""
     return [finding for finding in members if not origins.is_consequence(finding, origin)] or members
 
 
@@ -221,18 +221,20 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
             seeds[finding.module] = Seed(finding.path, finding.line, sure)
     first = members[0]
     missing = any(map(names_import, first.chain.symbols[-1:]))
-    optional = missing and first.verdict is Verdict.CERTAIN  # otherwise the condition already says so
+    optional = missing and first.verdict is Verdict.CERTAIN  # otherwise the condition says so already
     return warmth.ways(seeds, optional=optional)
 
 
 def _then(origin: Origin, members: Sequence[Finding], origins: Origins) -> tuple[Line, ...]:
-    """Return the lines that would wake the device, if the cause did not always do so first."""
+    """Return the lines that would wake the device if the cause did not always do so first."""
     lines = (origins.then(finding) for finding in members if origins.of(finding)[:2] == origin[:2])
     return tuple(dict.fromkeys(Line(one.path, one.line, one.call) for one in lines if one is not None))
 
 
 def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str:
-    """Return the best remedy: if several lines call a function, mend the function rather than each call."""
+    """Return the best remedy: if several lines call a function, the function should be mended and not each
+    call.
+    """
     lines = {
         (finding.path, finding.line)
         for finding in members
@@ -247,7 +249,7 @@ def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str
 
 
 def _mended_there(origin: Origin) -> str:
-    """Return the remedy for a line that only imports lead to: mend the line, not the imports."""
+    """Return the remedy for a line that is reached only by imports: mend the line, not the imports."""
     if origin.is_import:
         return f"{origin.call} inside the function that uses it"
     return f"mend {origin.path}:{origin.line}: make it happen on first use, not on import"

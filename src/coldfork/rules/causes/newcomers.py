@@ -1,4 +1,4 @@
-"""Finds modules that an accepted cause newly wakes, compared with the time the baseline was written."""
+"""Finds modules that an accepted cause wakes but did not wake when the baseline was written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Seed(NamedTuple):
     path: str
     line: int
     sure: bool = True
-    """False if it is less certain than the cause is elsewhere."""
+    """False if it is less certain here than the cause is elsewhere."""
 
 
 #: For each module whose own lines wake the device, the first such line.
@@ -37,8 +37,7 @@ class Warmth:
             self._importers.setdefault(one.target, []).append(one)
 
     def ways(self, seeds: Seeds, *, optional: bool = False) -> tuple[Way, ...]:
-        """Return the checked modules whose import runs one of these lines, those with the widest audience
-        first.
+        """Return the checked modules whose import runs one of these lines; the widest audience comes first.
 
         An `optional` package may be missing, and an import in a `try` then continues without it.
         """
@@ -77,7 +76,8 @@ class Warmth:
     def _inside(self, package: str) -> list[str]:
         """Return the checked modules inside a package."""
         names = self._names
-        return names[bisect_left(names, f"{package}.") : bisect_left(names, f"{package}/")]  # `/` follows `.`
+        # `/` is the character after `.`
+        return names[bisect_left(names, f"{package}.") : bisect_left(names, f"{package}/")]
 
     def _order(self, way: Way) -> tuple[int, bool, int, str]:
         name = way.module
@@ -106,7 +106,7 @@ def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str,
 
 
 def still_warm(before: Warm, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """Return the modules that were warm according to the baseline and still are."""
+    """Return the modules that were warm according to the baseline and are still warm."""
     warm = {(cause.accelerator, way.module) for cause in causes for way in cause.ways}
     left = {
         accelerator: [name for name in names if (accelerator, name) in warm]
@@ -125,7 +125,8 @@ def newly_warm(
 ) -> list[tuple[Cause, Effect]]:
     """Return the imports through which accepted causes newly wake modules.
 
-    Of modules that become warm together, only the one with the new import is listed: the others follow.
+    If modules become warm together, only the one with the new import is listed, because the others follow
+    from it.
     """
     concerned = _concerned(observation)
     new = {(one.module, one.accelerator) for one in findings if one.id not in accepted}
@@ -150,7 +151,7 @@ def _concerned(observation: Observation) -> set[str]:
 
 
 def _fresh(cause: Cause, before: Collection[str]) -> Iterator[Way]:
-    """Yield the ways that begin with a new import of a module that was warm already."""
+    """Yield the ways that begin with a new import of a module that was already warm."""
     warm = {way.module for way in cause.ways}
 
     def was_warm(name: str) -> bool:

@@ -1,1 +1,1 @@
-"""Shared code for making a finding from an effect: wording, fingerprints, suppression."""
+"""Shared code for making findings from effects: wording, fingerprints, suppression."""

@@ -1,4 +1,4 @@
-"""Makes findings from effects: the input of a rule, the draft, and an id that survives moved lines."""
+"""Makes findings from effects: the input of a rule, the draft, and an id that remains when lines move."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from coldfork.rules.findings import wording
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The observation that a rule judges, with further information that the rules need."""
+    """The observation that a rule judges, with other information that rules need."""
 
     observation: Observation
     remedies: Mapping[str, str] = field(default_factory=dict)
-    """The knowledge base's remedies: the sentence of each id that an effect may name."""
+    """The catalogue's remedies, as sentences, by the ids that effects may name."""
     idle_ignores: tuple[IgnoreComment, ...] = ()
-    """Comments, reduced to those of their rules that suppressed nothing; filled only for the last rule."""
+    """Comments, reduced to the rules in them that suppressed nothing; set only for the last rule."""
     programs: frozenset[str] = frozenset()
     """The modules that are started and that nothing imports."""
 
@@ -42,7 +42,7 @@ class Case:
 
 
 def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort findings by place and give each an id; a number distinguishes those that are otherwise equal."""
+    """Sort findings by place and give each an id, with a number if several would otherwise be equal."""
     seen: Counter[str] = Counter()
     named = []
     for finding in sorted(findings, key=place):
@@ -150,16 +150,14 @@ def on_start(
 
 
 def surety(effect: Effect) -> Verdict:
-    """Return the verdict for a line about processes: how certainly the line is reached."""
+    """Return the verdict for a line about processes, which says how certainly the line is reached."""
     if effect.start is not None and effect.start.sure:
         return Verdict.CERTAIN
     return min(effect.verdict, Verdict.CONDITIONAL, key=lambda one: one.rank)
 
 
 def ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
-    """Yield the chains around a start: the program's way to it, the wake before it, and the use in the
-    child.
-    """
+    """Yield the chains of a start: the program's way to it, the wake before it, and the use in the child."""
     if start.way.steps:
         yield Way("program", "the program comes here from", _without_sink(start.way))
     if start.before is not None:
@@ -190,7 +188,7 @@ def on_file(
     severity: Severity = Severity.WARNING,
     caret: int | None = None,
 ) -> Finding:
-    """Return a finding for a whole file, which has no chain because it concerns no device."""
+    """Return a finding about a whole file; it has no chain because it concerns no device."""
     return Finding(
         id="",
         rule=rule,

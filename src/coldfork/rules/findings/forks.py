@@ -1,4 +1,4 @@
-"""Judges a fork that was found in the source, and decides which start method would be better."""
+"""Judges forks found in the source, and decides which start method would be better."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def decision(start: ProcessStart, accelerator: str, verdict: Verdict) -> Decisio
 
 
 def unsendable(start: ProcessStart) -> str:
-    """Return what cannot be pickled for a fresh process, in words; empty if nothing is known to fail."""
+    """Return what cannot be pickled for a fresh process, in words; empty if everything can, as far
+    as known.
+    """
     met = start.hindrance
     return met.words if met is not None and met.obstacle is Obstacle.UNPICKLABLE else ""
 

@@ -1,4 +1,4 @@
-"""Handles `# coldfork: ignore[rule] reason`: what a comment suppresses, and which comments are idle."""
+"""Applies `# coldfork: ignore[rule] reason`: what a comment suppresses, and which comments are idle."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from coldfork.model.observations import IgnoreComment
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The findings that no ignore comment covers, those that one covers, and the idle comments."""
+    """Findings that no ignore comment covers, findings that one covers, and idle comments."""
 
     kept: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
     leftovers: tuple[IgnoreComment, ...]
-    """Comments reduced to the rules that suppressed nothing; without rules when they named none."""
+    """Comments, reduced to the rules that suppressed nothing; without rules if the comment names none."""
 
 
 def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> Sorted:
@@ -37,9 +37,7 @@ def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> 
 
 
 def covers(comment: IgnoreComment, finding: Finding) -> bool:
-    """Return whether the comment is on the finding's statement and names its rule, or names no rule at
-    all.
-    """
+    """Return whether the comment is on the finding's statement, and names its rule or no rule at all."""
     first, last = comment.covers
     on_it = comment.path == finding.path and first <= finding.line <= last
     return on_it and (not comment.rules or finding.rule in comment.rules)

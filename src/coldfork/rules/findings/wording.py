@@ -1,13 +1,13 @@
-"""Wording that rules share: the certainty, the position of a line, and the cost of a woken device."""
+"""Wording that rules share: certainty, the position of a line, and the cost of a woken device."""
 
 from __future__ import annotations
 
 from coldfork.model.effects import Arrival, Effect, EffectKind, Position, Verdict
 
-#: Accelerators that are not devices: their threads and locks break in a forked child.
+# Runtimes that are not devices, but whose threads and locks break in a forked child.
 _FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})
 
-#: Accelerators that torch may report as not initialised even though their driver is awake.
+# Accelerators that torch may report as not initialised although their driver is awake.
 _TORCH_FLAG = {
     "cuda": "torch.cuda.is_initialized()",
     "rocm": "torch.cuda.is_initialized()",
@@ -45,7 +45,7 @@ _ON_FIRST_USE = {
 
 
 def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
-    """Return the verb of a title: `wakes` if it is certain, else `can wake` or `may wake`."""
+    """Return the verb of a title: `wakes` if that is certain, else `can wake` or `may wake`."""
     return certain if verdict is Verdict.CERTAIN else _VERBS[verdict] + otherwise
 
 
@@ -70,7 +70,7 @@ def wakes(effect: Effect, runs: bool) -> str:
 
 
 def where(effect: Effect) -> str:
-    """Return the position of the line in words, with the class or function if the chain names one."""
+    """Return the position of the line in words, with its class or function if the chain names one."""
     plain, named = _PLACES[effect.position]
     name = effect.chain.steps[0].symbol if effect.chain.steps else ""
     return named.format(name) if name and name != effect.module else plain
@@ -96,7 +96,7 @@ def device(accelerator: str) -> str:
 
 
 def on_first_use(effect: Effect) -> str:
-    """Return how to defer the code at this position, as a remedy if there is no better call."""
+    """Return the remedy to defer the code at this position until first use, if there is no better call."""
     return _ON_FIRST_USE.get(effect.position, "compute it on first use")
 
 

@@ -99,7 +99,7 @@ def judge(case: Case) -> Iterator[Finding]:
         if effect.kind not in _STARTING or start is None or not start.differs:
             continue
         if start.child is None or (start.before is None and not forks.unsendable(start)):
-            continue  # the start usually works by either method
+            continue  # the start usually works with either method
         verdict = drafting.surety(effect)
         finding = drafting.on_start(
             effect,

@@ -84,9 +84,7 @@ _REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start of processes that happens at import and makes the new process import the file
-    again.
-    """
+    """Report each start of processes during an import that makes the new process import the file again."""
     for effect in case.observation.effects:
         start = effect.start
         if start is None or not start.unguarded or not _begins_anew(effect):
@@ -102,5 +100,5 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _begins_anew(effect: Effect) -> bool:
-    """Return whether the new process imports the program's file, which is impossible for a notebook."""
+    """Return whether the new process imports the program's file; it cannot if that is a notebook."""
     return effect.kind is EffectKind.SPAWNS and not effect.path.endswith(".ipynb")

@@ -106,7 +106,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _of_programs(case: Case) -> Iterator[tuple[str, int]]:
-    """Yield the lines that only functions of a program reach, and that so belong to the program."""
+    """Yield the lines that only functions of a program reach, so that they belong to the program."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is EffectKind.SETS_START_METHOD and start is not None and start.program:

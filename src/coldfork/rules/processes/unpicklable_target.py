@@ -92,7 +92,7 @@ def judge(case: Case) -> Iterator[Finding]:
     """Report each line that passes an object to a process although it cannot be pickled."""
     for effect, start, met in case.hindered(Obstacle.UNPICKLABLE):
         if effect.kind is EffectKind.FORKS and not start.tasks:
-            continue  # with fork, objects need not be pickled
+            continue  # with fork, the objects need not be pickled
         verdict = drafting.surety(effect)
         sent = wording.verb(verdict, "is", "be")
         yield drafting.on_start(

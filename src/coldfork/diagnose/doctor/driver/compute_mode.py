@@ -1,7 +1,7 @@
 """How many processes a device admits at a time.
 
-In EXCLUSIVE_PROCESS mode the second process that makes a context is refused: with "all CUDA-capable devices
-are busy or unavailable". A parent that has woken a device keeps its own workers out.
+In EXCLUSIVE_PROCESS mode, the second process that makes a context is refused, with "all CUDA-capable devices
+are busy or unavailable". So a parent that has woken a device keeps its own workers out.
 
 - **ok**: DEFAULT, which admits any number.
 - **warn**: EXCLUSIVE_PROCESS.

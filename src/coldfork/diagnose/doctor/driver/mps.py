@@ -1,7 +1,7 @@
 """Whether processes share devices through MPS, NVIDIA's multi-process service.
 
-Clients find its daemon by the pipes in CUDA_MPS_PIPE_DIRECTORY; unless that is set, in the folder nvidia-mps
-among the system's temporary files. If there are none, CUDA silently does without MPS.
+Clients find its daemon by pipes in the folder that CUDA_MPS_PIPE_DIRECTORY names, or else in the folder
+nvidia-mps among the system's temporary files. If there are no pipes, CUDA silently does without MPS.
 
 - **ok**: no daemon and no variable that expects one, or a daemon that this process finds.
 - **warn**: a CUDA_MPS variable expects a daemon that is not there, or the daemon listens elsewhere.

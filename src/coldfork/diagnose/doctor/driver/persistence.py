@@ -1,7 +1,7 @@
 """Whether the driver stays loaded when no process uses a device.
 
-Without persistence each first process waits for the driver to initialise the device, seconds on large
-machines, and settings of the device are lost when the last process ends.
+Without persistence, the first process on a device waits until the driver has initialised it, for seconds on
+large machines, and the device's settings are lost when the last process ends.
 
 - **ok**: it is on, by the mode or by NVIDIA's daemon.
 - **warn**: it is off on a device.

@@ -1,7 +1,6 @@
 """Whether a process can wake each visible device: the one check that touches them.
 
-It is done only with `--touch`, in a process that ends at once: `cuInit`, and on every device its primary
-context.
+Only with `--touch`, a process that ends at once calls `cuInit` and makes the primary context of every device.
 
 - **ok**: every device made a context.
 - **warn**: CUDA is initialised and sees no device.

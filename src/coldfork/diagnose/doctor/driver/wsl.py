@@ -1,7 +1,7 @@
 """Whether this is Windows' subsystem for Linux, and whether its devices come through.
 
-There the driver is Windows' own: the device is `/dev/dxg`, and `libcuda.so.1` lies in `/usr/lib/wsl/lib`.
-vLLM always starts its workers by spawn there.
+WSL uses Windows' own driver: the device is `/dev/dxg`, and `libcuda.so.1` is in `/usr/lib/wsl/lib`. vLLM
+always starts its workers by spawn there.
 
 - **ok**: WSL 2 with both.
 - **warn**: a Linux driver was installed beside Windows' and may be found first.

@@ -1,1 +1,1 @@
-"""The checks' view of the machine, obtained without waking a device."""
+"""The facts about the machine that checks examine, obtained without waking a device."""

@@ -1,4 +1,4 @@
-"""Everything that a check may look at; tests supply their own."""
+"""Everything that a check may examine; tests supply their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.launch.devices.management import Management, Touched
 from coldfork.model.running import Census
 
 Limit = tuple[int | None, int | None]
-"""The current limit, and the limit that this user may raise it to; None means unlimited."""
+"""The current limit, and the one to which this user may raise it; None means unlimited."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,9 @@ class System:
     cpus: int = 1
     """The processors that this process may run on."""
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    """By the names in `resource`, without `RLIMIT_`: NOFILE, NPROC, MEMLOCK, CORE."""
+    """The limits, under the names that `resource` gives them, without `RLIMIT_`: NOFILE, NPROC, MEMLOCK,
+    CORE.
+    """
 
     @property
     def is_linux(self) -> bool:
@@ -44,11 +46,11 @@ class Facts:
     system: System = field(default_factory=System)
     variables: Mapping[str, str] = field(default_factory=dict)
     ask_driver: Callable[[], Management] = Management
-    """Asks NVML and the driver; called once at most."""
+    """Asks NVML and the driver; called at most once."""
     touch: Callable[[], Touched] | None = None
-    """Wakes the devices in a process of its own; None unless requested."""
+    """Wakes the devices in a separate process; None unless requested."""
     census: Callable[[], Census] | None = None
-    """Looks at this user's Python processes; None if that is impossible."""
+    """Examines this user's Python processes; None if that is impossible."""
     waking: Callable[[], Waking] | None = None
     """Reads all installed packages; None unless requested."""
     state: Path | None = None
@@ -58,7 +60,7 @@ class Facts:
     pythons: Callable[[], tuple[ExaminedPython, ...]] = tuple
     """Other interpreters that a program may be started with."""
     now: float = 0.0
-    """Seconds since 1970."""
+    """Other interpreters that may start a program."""
 
     @cached_property
     def packages(self) -> InstalledPackages:

@@ -1,4 +1,4 @@
-"""The file system as the checks see it: below a root that tests place elsewhere."""
+"""The file system as the checks see it, below a root that tests can move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python whose environment is examined, identified by its location: none of its code is run."""
+"""The Python whose environment is examined; it is identified by its location, and none of its code is run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExaminedPython:
     origin: Origin
     executable: str | None = None
     version: tuple[int, ...] | None = None
-    """Two numbers if only the folder of its packages tells the version."""
+    """Only two numbers if the version is known only from the folder of its packages."""
     prefix: Path | None = None
     is_own: bool = False
     """Whether coldfork itself runs in it."""
@@ -126,7 +126,7 @@ def startup_files(python: ExaminedPython) -> list[Path]:
 
 
 def _is_live(name: str) -> bool:
-    """Return whether Python reads a file of this name at startup: it skips hidden files."""
+    """Return whether Python reads a file of this name when it starts; it skips hidden files."""
     return name.endswith(".pth") and not name.startswith(".")
 
 

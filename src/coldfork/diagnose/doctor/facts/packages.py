@@ -99,7 +99,7 @@ class TorchBuild:
         cuda = _CUDA.search(text)
         self.cuda: tuple[int, int] | None = (int(cuda[1]), int(cuda[2])) if cuda else None
         self.others: dict[str, str] = dict(_OTHER.findall(text))
-        """`hip`, `rocm`, `xpu` with their versions."""
+        """The versions of `hip`, `rocm` or `xpu` that torch names, by name."""
 
     @property
     def minor(self) -> str:
@@ -127,13 +127,13 @@ _DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
 
 @dataclass(frozen=True, slots=True)
 class WakingPackage:
-    """A package whose import alone wakes a device."""
+    """A package whose import by itself wakes a device."""
 
     name: str
     accelerator: str
     verdict: str
     place: str
-    """The line that makes the call."""
+    """The line that makes the waking call."""
     call: str
 
 
@@ -164,7 +164,7 @@ def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: P
 
 
 def _packages(cause: Cause) -> list[str]:
-    """Return the packages that this cause makes wake a device by their import alone."""
+    """Return the packages whose import by itself wakes a device because of this cause."""
     if cause.accelerator not in _DEVICES:
         return []
     return [way.module for way in cause.ways if "." not in way.module]

@@ -27,7 +27,7 @@ _LEAST_MEMORY = 4 << 30
 _LEAST_PROCESSES = 1024
 _FULL = 0.9
 _UNLIMITED = 1 << 60
-"""cgroup v1 represents no limit by a number of this size."""
+"""cgroup v1 states a number of at least this size if there is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Allowance:
     processors: float | None = None
     processes: int | None = None
     running: int = 0
-    """How many processes and threads are in the group that limits them."""
+    """The number of processes and threads in the group that limits them."""
 
 
 def examine(facts: Facts) -> Answer:
@@ -125,9 +125,7 @@ def _of_version_1(facts: Facts, groups: dict[str, str]) -> Allowance:
 
 
 def _upwards(root: str, path: str) -> Iterator[str]:
-    """Yield the folders of a control group and the groups above it; a container may hide the group's own
-    path.
-    """
+    """Yield the folders of a control group and those above it; a container may hide the group's own path."""
     group = PurePosixPath("/", path.lstrip("/"))
     for place in (group, *group.parents):
         yield f"{root}{place}".rstrip("/")
@@ -140,7 +138,7 @@ def _processes(facts: Facts, folder: str) -> Iterator[tuple[int, int]]:
 
 
 def _tightest(limits: list[tuple[int, int]]) -> tuple[int | None, int]:
-    """Return the limit that leaves the least room."""
+    """Return the limit that leaves the least room, with its number of processes."""
     return min(limits, key=lambda pair: pair[0] - pair[1], default=(None, 0))
 
 

@@ -1,7 +1,7 @@
 """How much shared memory processes may use: the file system at `/dev/shm`.
 
-Workers of a DataLoader hand tensors over in it, and so do NCCL and vLLM. Containers have 64 MB of it unless
-told otherwise, and a process that needs more is killed by a bus error.
+Workers of a DataLoader pass tensors through it, as do NCCL and vLLM. Containers have 64 MB of it by default,
+and a process that needs more is killed by a bus error.
 
 - **ok**: 1 GiB and more, with room left.
 - **warn**: less than that.

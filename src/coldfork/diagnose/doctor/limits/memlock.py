@@ -7,7 +7,7 @@ pinned memory does not count.
 - **warn**: there is one, and a limit.
 - **skipped**: this system has no such limit.
 
-It never fails: programs fall back to slower ways.
+It never fails, because programs fall back to slower transfers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many files a process may have open: `ulimit -n`.
 
-PyTorch hands each tensor from worker to worker as an open file, and a server has one for each connection.
+PyTorch passes each tensor between workers as an open file, and a server has one for each connection.
 
 - **ok**: 4096 and more.
 - **warn**: fewer, which a program can raise itself as far as the hard limit goes.

@@ -55,7 +55,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _interpreter(python: ExaminedPython) -> Interpreter:
-    """Return a description of the interpreter like that of `coldfork guard`, without running it."""
+    """Return the same description of the interpreter as `coldfork guard`, without running it."""
     version = InstalledPackages(python.folders).version("coldfork")
     name = python.executable or str(python.prefix)
     return Interpreter(name, python.version_text, "linux", python.folders, version, None)

@@ -61,7 +61,7 @@ def _kept(facts: Facts, folder: str, pattern: str) -> list[Path]:
 
 
 def _crash(file: Path) -> str | None:
-    """Return which process in a recording crashed, and in what way."""
+    """Return which process of a recording crashed, and how; None if none did."""
     from coldfork.report.recordings.assembly.files import read
 
     try:

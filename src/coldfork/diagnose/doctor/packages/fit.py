@@ -1,4 +1,4 @@
-"""Whether a compiled package fits the torch beside it: by its requirements, its name, its libraries."""
+"""Whether a compiled package fits the torch beside it, judged by its requirements, name and libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LIBRARIES = 40
 def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool = False) -> Answer:
     """Judge a package that has several distributions by the first of them that is installed.
 
-    A package that imports without its compiled part is not judged by that part.
+    With `imports_anyway`, the compiled part is not judged, because the package can be imported without it.
     """
     found = facts.packages.first(*distributions)
     if found is None:
@@ -38,7 +38,7 @@ def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool 
 
 
 def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """Yield the reasons why a distribution does not fit torch, the plainest first."""
+    """Yield the reasons why a distribution does not fit torch, the most obvious first."""
     for trouble in (
         *requirement(found, "torch", facts),
         *_of_name(facts.packages.version(found) or "", torch),
@@ -77,7 +77,7 @@ def _environment(facts: Facts) -> dict[str, str]:
 
 
 def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
-    """Yield the conflicts with torch that the local part of a version, such as `0.11.0+cu129`, reveals."""
+    """Yield the conflicts with torch that show in the local part of a version, such as `0.11.0+cu129`."""
     local = version.partition("+")[2]
     built = _BUILT_WITH.search(local)
     if built is not None and built[1] != torch.minor:

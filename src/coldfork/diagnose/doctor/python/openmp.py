@@ -1,9 +1,9 @@
 """How many OpenMP runtimes the packages bring along.
 
-A process that loads two of them has two thread pools unaware of each other: they compete for the processors,
-Intel's runtime ends the process with "OMP: Error #15" when it finds another copy of itself, and a fork has
-two pools to break. The files are counted, those of Linux (`.so`), macOS (`.dylib`) and Windows (`.dll`);
-whether a program loads several is known only when it runs.
+A process that loads two of them has two thread pools that do not know of each other and compete for the
+processors. Intel's runtime ends the process with "OMP: Error #15" if it finds another copy of itself, and a
+fork has two pools to break. The files are counted, those of Linux (`.so`), macOS (`.dylib`) and Windows
+(`.dll`); whether a program loads several is known only when it runs.
 
 - **ok**: one runtime or none, or several copies of GNU's, which get along without sharing their threads.
 - **warn**: several kinds (GNU's libgomp beside Intel's libiomp5 or LLVM's libomp), or several copies of
@@ -26,7 +26,7 @@ from coldfork.model.diagnosis import Answer, ok, skipped, warn
 _RUNTIME = re.compile(r"^(libgomp|libiomp5(?:md)?|libomp)(?:[-.\d].*)?\.(?:so|dylib|dll)(?:\.[\d.]+)?$")
 _KINDS = {"libgomp": "GNU", "libiomp5": "Intel", "libiomp5md": "Intel", "libomp": "LLVM"}
 _DEEPEST = 4
-"""Libraries are in `torch/lib` or `scikit_learn.libs`, never deep in a tree of sources."""
+"""Libraries are in folders such as `torch/lib` or `scikit_learn.libs`, never deep in a source tree."""
 _SOURCES = frozenset({"__pycache__", "include", "tests", "test"})
 
 
@@ -54,7 +54,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def runtimes(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield vendor and file of each OpenMP runtime below a package folder; links are resolved first."""
+    """Yield the vendor and file of each OpenMP runtime below a package folder; links are resolved first."""
     if folder.name not in ("site-packages", "dist-packages"):
         return
     seen: set[Path] = set()

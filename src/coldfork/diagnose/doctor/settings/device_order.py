@@ -1,14 +1,14 @@
 """Whether the numbers of devices mean the same to CUDA, to NVML and to `nvidia-smi`.
 
-CUDA numbers devices from the fastest on, and the others by their place on the bus. On a machine with
-different models device 0 is then one device for `nvidia-smi` and another for the program, unless
-CUDA_DEVICE_ORDER=PCI_BUS_ID.
+CUDA numbers the fastest device first, but NVML and `nvidia-smi` number devices by their place on the bus. So
+if a machine has different models, device 0 may be one device for `nvidia-smi` and another for the program,
+unless CUDA_DEVICE_ORDER=PCI_BUS_ID.
 
 - **ok**: PCI_BUS_ID, or all devices are of one model.
 - **warn**: several models, and the order is left to CUDA; or a value that means nothing.
 - **skipped**: fewer than two devices are known, and the variable is not set.
 
-It never fails: the order harms only programs that rely on another one.
+It never fails, because the order harms only programs that rely on a different one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whether tokenizers may start threads before a fork: TOKENIZERS_PARALLELISM.
 
-Its pool does not survive a fork. Unless the variable is set, tokenizers keeps to one thread in a child that
-was forked after it had used several, with a warning; any value that does not mean no keeps the pool, and the
-child may hang.
+Its thread pool does not survive a fork. If the variable is not set, a child that is forked after the pool was
+used keeps to one thread, with a warning. Any value that does not mean no keeps the pool, and the child may
+hang.
 
 - **ok**: it is not set, or it is `false`.
 - **warn**: it is `true`, or any other value that does not mean no, and processes are forked here.

@@ -1,1 +1,1 @@
-"""Stories of devices, drivers and builds."""
+"""Stories about devices, drivers and builds."""

@@ -94,7 +94,7 @@ def _captures(frame: LogFrame) -> bool:
 
 
 def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confidence:
-    """Return the confidence: certain only with a message of coldfork, or with a failed capture."""
+    """Return the confidence, which is certain only with a message of coldfork or a failed capture."""
     seen = [sighting.error for sighting in found]
     if any(error.kind in _LEAKS or _POISONED.match(error.message) for error in seen):
         return Confidence.CERTAIN
@@ -104,7 +104,9 @@ def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confide
 
 
 def _culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """Return the line that coldfork's message blames: the one that left the state, else one that read it."""
+    """Return the line that coldfork's message blames: the one that left the state or, failing that, one that
+    read it.
+    """
     for error in errors:
         poisoned = _POISONED.match(error.message)
         if poisoned is not None:

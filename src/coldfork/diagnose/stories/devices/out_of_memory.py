@@ -43,13 +43,15 @@ _OLD = re.compile(
     r"; ([\d.]+) ([GMK])iB total capacity;.*?; ([\d.]+) ([GMK])iB free; "
     r"([\d.]+) ([GMK])iB reserved in total by PyTorch"
 )
-"""The message of PyTorch before 2.1, which names no other process: others hold the unaccounted memory."""
+"""The message of PyTorch before 2.1, which names no other process: memory that it does not account for is
+others'.
+"""
 _UNITS = {"K": 1 / 1024 / 1024, "M": 1 / 1024, "G": 1.0}
 _SHARE = 0.05
-"""A share of the device's memory; a bare context, or a desktop, holds less and leaves room for any model."""
+"""A share of the device's memory; a bare context or a desktop holds less, and leaves room for any model."""
 _LEAST = 1.0
 _OWN = 2.0
-"""So much a process may hold beside PyTorch's own: its context, and the workspaces of libraries."""
+"""In GiB: what a process may hold besides PyTorch's memory, for its context and libraries' workspaces."""
 
 
 def _matters(said: str) -> bool:
@@ -61,7 +63,7 @@ def _matters(said: str) -> bool:
 
 
 def _elsewhere(said: str) -> bool:
-    """Return whether, in an error that names no process, too much memory is unaccounted for."""
+    """Return whether too much memory is unaccounted for, in an error that names no other process."""
     found = _OLD.search(said)
     if found is None:
         return False

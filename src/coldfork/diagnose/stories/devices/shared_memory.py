@@ -38,7 +38,7 @@ _OTHER = re.compile(
     r"|Cannot allocate memory|Read-only file system)"
 )
 _NEAR = 2
-"""How many lines above its final message NCCL gives the outcome of the system call."""
+"""NCCL reports the result of the system call at most this many lines above its final message."""
 
 
 def tell(case: Case) -> Iterator[Story]:
@@ -52,7 +52,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_other_reason(case: Case, sighting: Sighting) -> bool:
-    """Return whether NCCL reports a reason other than lack of space for failing to make its segment."""
+    """Return whether NCCL failed to make its segment for a reason other than lack of space."""
     near = [
         line.text
         for line in case.log.lines

@@ -46,7 +46,7 @@ _OTHERS = (
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield one story if a setting came after the initialisation, and one if the initialisation failed."""
+    """Yield a story if a setting came after the initialisation, and one if the initialisation failed."""
     found = [seen for seen in sightings(case.log, named(NAME), bare=_BARE) if _is_of_kind(seen)]
     late = [sighting for sighting in found if not _is_unknown(sighting)]
     failed = [sighting for sighting in found if _is_unknown(sighting)]
@@ -70,7 +70,7 @@ def _is_unknown(sighting: Sighting) -> bool:
 
 
 def _blamed(case: Case, found: Sequence[Sighting], told: Story) -> Story:
-    """Return the story with the line that woke the device, or if that is unknown, the line that came too
+    """Return the story with the line that woke the device or, if that is unknown, the line that came too
     late.
     """
     suspects = () if case.wakings else _suspects(case, found)

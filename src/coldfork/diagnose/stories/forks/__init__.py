@@ -1,1 +1,1 @@
-"""Stories of processes that were forked from one whose state they cannot use."""
+"""Stories about processes that were forked from one whose state they cannot use."""

@@ -140,7 +140,7 @@ def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) 
 
 
 def _lined(place: Place, case: Case) -> Place:
-    """Return the place with its line number, which a search of the sources supplies if it is unknown."""
+    """Return the place with its line number; if that is unknown, a search of the sources supplies it."""
     if place.line is not None:
         return place
     found = (s.place for s in case.search([place.path]) if f"/{place.path}".endswith(f"/{s.place.path}"))

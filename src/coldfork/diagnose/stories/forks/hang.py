@@ -80,7 +80,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_crashed(lines: Sequence[LogLine], index: int) -> bool:
-    """Return whether this line reports a crash, rather than stacks that were asked for."""
+    """Return whether this line reports a crash, and not stacks that someone requested."""
     if not lines[index].text.startswith(_CRASHED):
         return False
     return not any(_ASKED in line.text for line in lines[max(0, index - _NEAR) : index])
@@ -104,7 +104,7 @@ def _is_stuck(stack: Stack) -> bool:
 
 
 def _is_flushing(stack: Stack) -> bool:
-    """Return whether a child waits, as it ends, for a stream's lock that a thread held at the fork."""
+    """Return whether a child that is ending waits for a stream's lock that a thread held at the fork."""
     first = stack.frames[0]
     return first.function == "_bootstrap" and "flush" in first.text
 

@@ -1,1 +1,1 @@
-"""Stories of processes that could not be started."""
+"""Stories about processes that could not be started."""

@@ -39,7 +39,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_parent(error: LoggedError) -> bool:
-    """Return whether a process read or wrote its fork server's pipe, with only library calls in between."""
+    """Return whether a process was using its fork server's pipe, with only library calls in between."""
     for frame in reversed(error.frames):
         if stacks.joined(frame).endswith(_FILES):
             return True

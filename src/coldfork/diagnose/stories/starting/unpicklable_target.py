@@ -58,7 +58,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_feeding(error: LoggedError) -> bool:
-    """Return whether a queue's thread failed: its stack does not show which line called `put`."""
+    """Return whether a queue's thread failed, whose stack does not show the line that called `put`."""
     return any(
         frame.function == "_feed" and stacks.joined(frame).endswith("/queues.py") for frame in error.frames
     )

@@ -21,14 +21,14 @@ from coldfork.report.shared.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A cause, placed at its main finding, or a new way to a cause that the baseline accepts."""
+    """A cause, at the place of its main finding, or a new way to a cause that the baseline accepts."""
 
     finding: Finding
     cause: Cause
     sentences: tuple[str, ...]
     """The message comes first; no sentence is empty."""
     line: int | None
-    """None if the file has no such line: in a notebook, whose cells are shown instead."""
+    """None if the file has no such line, as in a notebook; the cell is given instead."""
 
 
 def listed(report: Report, options: Options) -> Iterator[Annotation]:

@@ -31,7 +31,7 @@ def _command(annotation: Annotation, options: Options, letters: Alphabet) -> str
 
 
 def data(text: str) -> str:
-    """Return a text, escaped for the part of a workflow command after the colons."""
+    """Escape a text for the part of a workflow command that follows the colons."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -20,7 +20,7 @@ def render(report: Report, options: Options) -> str:
 
 def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:
     finding = annotation.finding
-    # GitLab requires a line number, even though it shows the raw JSON of a notebook.
+    # GitLab requires a line number, although it shows the raw JSON of notebooks.
     lines = {"begin": annotation.line or 1}
     if annotation.line is not None and finding.end_line is not None and finding.end_line > annotation.line:
         lines["end"] = finding.end_line

@@ -16,8 +16,8 @@ from coldfork.report.shared.options import Options
 def render(report: Report, options: Options) -> str:
     """Write one suite: a test case for each cause, each rule without a cause, and each unread file.
 
-    A cause that fails the check is a failure; any other cause, like an unread file, counts as skipped,
-    because neither shows that the import is cold.
+    A cause that makes the check fail is a failure. All other causes, and unread files, count as skipped,
+    because they do not show that the import is cold.
     """
     suites = ET.Element("testsuites", name="coldfork")
     machines = " and ".join(report.profiles)
@@ -37,7 +37,7 @@ def render(report: Report, options: Options) -> str:
 def document(suites: ET.Element) -> str:
     """Return the suites as the text of an XML file."""
     ET.indent(suites)
-    # ASCII with character references is read correctly, whatever encoding a stream has.
+    # ASCII with character references is read correctly, whatever the encoding of the stream.
     body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
 
@@ -63,8 +63,8 @@ def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Repo
 
 
 def _why_not(finding: Finding, cause: Cause) -> str:
-    """Return why a cause does not make the check fail: its verdict, and the place of its code if not for
-    users.
+    """Return why a cause does not make the check fail: its verdict and, if it does not concern users, its
+    place.
     """
     outside = cause.audience not in (Audience.LIBRARY, Audience.SCRIPT)
     return f"{finding.verdict.value}, {place_of(cause.audience)}" if outside else finding.verdict.value

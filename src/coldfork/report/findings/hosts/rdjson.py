@@ -50,7 +50,7 @@ def _column(finding: Finding) -> int:
 
 
 def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
-    """Return the edit of a safe fix, if it is the only one: accepting half of a fix would do harm."""
+    """Return the edit of a safe fix if it is the only one, because accepting half of a fix would do harm."""
     if fix.applicability is not Applicability.SAFE or len(fix.edits) != 1:
         return []
     edit = fix.edits[0]
@@ -64,5 +64,5 @@ def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
 
 
 def _is_of_whole_lines(edit: Edit) -> bool:
-    # Only the first column of a line has a known byte offset.
+    # Only for the first column of a line is the byte offset known.
     return edit.column == edit.end_column == 1

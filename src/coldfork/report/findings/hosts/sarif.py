@@ -129,7 +129,7 @@ def _has_places(fix: Fix, options: Options) -> bool:
 
 
 def _fix(fix: Fix, options: Options) -> _JsonObject:
-    """Return a fix: a description of the effect of applying it, and the edits of each file."""
+    """Return a fix: a description of what applying it does, and the edits of each file."""
     changes: dict[str, list[_JsonObject]] = {}
     for edit in fix.edits:
         region = {
@@ -163,7 +163,7 @@ def _cause_location(cause: Cause, options: Options) -> _JsonObject:
 
 
 def _is_in_cell(path: str, line: int, options: Options) -> bool:
-    """Return True for a line of a notebook cell, whose line number in the notebook's JSON is unknown."""
+    """Return True for a line in a notebook's cell, whose line number in the notebook's JSON is unknown."""
     return options.cell(path, line)[0] is not None
 
 
@@ -270,7 +270,8 @@ def _percent_encoded(path: str) -> str:
 
 
 def _path_bytes(path: str) -> bytes:
-    # Lone surrogates that stand for undecodable bytes of a file name become those bytes; others are escaped.
+    # Lone surrogates that stand for undecodable bytes of a file name become those bytes again; others are
+    # escaped.
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

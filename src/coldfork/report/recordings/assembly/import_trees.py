@@ -1,4 +1,4 @@
-"""Rebuilds the tree of imports, showing which caused which, from the recorded loads of a process."""
+"""Rebuilds the tree of imports, which shows what each import caused, from a process's recorded loads."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from coldfork.model.timelines import Import
 from coldfork.report.recordings.assembly.lines import ImportLine
 
-#: A script is run, not imported, so its module never gets a line of its own.
+# A script is run and not imported, so there is never a line about its module.
 _SCRIPT = "__main__"
 
 
 def nested(lines: Iterable[ImportLine]) -> tuple[Import, ...]:
-    """Return the outermost imports of a process, each with those it caused; `lines` keep the file's
+    """Return the outermost imports of a process, each with those it caused; `lines` must be in the file's
     order.
 
     A load ends after every load that it caused on the same thread. So when a load's line arrives, the loads
@@ -51,11 +51,10 @@ def threads(imports: Iterable[Import]) -> dict[int, list[Import]]:
 
 
 def in_microseconds(imports: Iterable[Import]) -> Iterator[tuple[Import, int, int, int]]:
-    """Yield every import, outer before inner, with its depth and with begin and end in whole
-    microseconds.
+    """Yield every import, outer before inner, with its depth, beginning and end in whole microseconds.
 
-    Rounding never makes an import exceed the one around it or overlap the next one; trace viewers reject
-    that. `imports` belong to one thread.
+    Rounding never makes an import exceed the one around it or overlap the next one, because trace viewers
+    reject that. `imports` must belong to one thread.
     """
     stack: list[tuple[Iterator[Import], int, int | None]] = [(iter(tuple(imports)), 0, None)]
     free = -(10**16)
@@ -80,7 +79,7 @@ def _began_within(span: Import, parent: str | None, line: ImportLine) -> bool:
 
 
 def _with_unfinished(waiting: list[tuple[Import, str | None]]) -> Iterator[Import]:
-    """Yield loads; those whose parent was still in progress, and so has no line, get a made-up parent."""
+    """Yield the loads; a load whose parent never ended, and so has no line, gets a made-up parent."""
     orphans: list[Import] = []
     missing: str | None = None
     for span, parent in waiting:

@@ -1,7 +1,7 @@
 """The lines of a recording, parsed from the file and checked one by one.
 
 A recording may be cut off anywhere, may come from a newer coldfork, and may have been written by anyone: a
-line that makes no sense is counted and skipped, and never stops the reading.
+line that makes no sense is counted and skipped, and does not end the reading.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Ancestor(msgspec.Struct, kw_only=True, frozen=True):
-    """A process that was an ancestor of another one when the latter began."""
+    """An ancestor of another process at the time when that process began."""
 
     pid: Number
     start: Number | None = None
@@ -181,7 +181,7 @@ class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
 
 
 class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only=True):
-    """The event that the recording reached its size limit; for lack of room, its time may be missing."""
+    """The event that the recording reached its size limit; its time may be missing for lack of room."""
 
     t: Seconds | None = None
     pid: Number = 0
@@ -190,7 +190,7 @@ class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only
 
 
 class TroubleLine(Line, tag="trouble", tag_field="event", frozen=True, kw_only=True):
-    """The event that the watcher itself failed at some point, and continued."""
+    """The event that the watcher itself failed at some point and continued."""
 
     what: str = ""
     detail: str | None = None
@@ -221,7 +221,7 @@ class Lines:
         self._content = content
         self._decoder = msgspec.json.Decoder(Event)
         self.damage: Damage = Damage()
-        """The losses so far."""
+        """What could not be read so far."""
 
     def __iter__(self) -> Iterator[Event]:
         # The header is the file's first line, so the events begin at line 2.

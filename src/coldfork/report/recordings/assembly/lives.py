@@ -95,11 +95,11 @@ class _Lives:
                 self.troubles.append((life, event))
 
     def linked(self) -> list[Life]:
-        """Return every process with its number and parent, including those known only from their parent."""
+        """Return every process with its number and parent, including those known only from their parents."""
         return link(self._all)
 
     def _told(self, event: Told) -> Life:
-        """Return the life of the process that an event is about, after updating its end."""
+        """Return the life of the process that an event is about, with its end updated."""
         life = self._life_of(event)
         life.end = max(life.end, event.t)
         if _went_on(life, event):
@@ -137,11 +137,9 @@ class _Lives:
         return life
 
     def _stand_above(self, life: Life, line: ProcessLine) -> None:
-        """Add the processes between this one and the first, which may not be Python, and so record
-        nothing.
-        """
+        """Add the processes between this one and the first; they may not be Python, and so record nothing."""
         for ancestor in line.ancestors:
-            # The ancestor existed before this first mention, and before its descendant could record anything.
+            # The ancestor existed before this mention of it, and before its descendant could record anything.
             above = self._from_outside(ancestor.pid, ancestor.start, life.begin)
             above.command = above.command or words(ancestor.command)
             if life.above is None:
@@ -217,7 +215,7 @@ class _Lives:
                 return
 
     def _exit(self, life: Life, line: ExitLine) -> None:
-        """Record an end, which may have two lines: the process's own with states, and its parent's with the
+        """Record an end, which may have two lines: the process's own with states, its parent's with the
         status.
         """
         if line.python:
@@ -233,8 +231,8 @@ class _Lives:
 
     def _cut(self, line: CutLine) -> None:
         at = max((life.end for life in self._all), default=0.0) if line.t is None else line.t
-        # Each process counts the events it dropped; the highest number counts, as it may report more than
-        # once.
+        # Each process counts the events that it dropped; the highest number is right, as it may report
+        # several.
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
@@ -254,7 +252,7 @@ def _begin_of(event: Told) -> float:
 
 
 def _there_at(life: Life, moment: float) -> Life:
-    """Return the life; if the process was not watched, it began at `moment` at the latest."""
+    """Return the life; if the process was not watched, let it begin at `moment` at the latest."""
     if life.first is None and not life.watched:
         life.begin = min(life.begin, moment)
     return life
@@ -266,7 +264,7 @@ def _same_start(life: Life, start: int | None) -> bool:
 
 def _process(life: Life, before: list[Process]) -> Process:
     """Return the finished process; `before` has the processes that began earlier, including its parent."""
-    # If the clock jumped, a process must still not become the child of a later one, or of itself.
+    # Even if the clock jumped, a process must not become the child of a later one, or of itself.
     parent = life.parent if life.parent is not None and life.parent.number < life.number else None
     process = Process(
         number=life.number,
@@ -300,7 +298,7 @@ def _process(life: Life, before: list[Process]) -> Process:
 
 
 def _why_unseen(life: Life) -> str:
-    """Return why a process was not watched, inferred from other events since none gives the reason."""
+    """Return why a process was not watched, inferred from other events because none gives the reason."""
     parent = life.parent
     if life.watched or parent is None:
         return ""

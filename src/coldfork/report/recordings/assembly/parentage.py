@@ -2,7 +2,7 @@
 
 A process is identified by its pid and its start time, which the kernel keeps through every `exec`. If a
 recording lacks them, it is identified by its parent and by the command that was started. If two processes
-match, neither is chosen: no line is better than a wrong one.
+match, neither is chosen, because no parent is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from coldfork.report.recordings.assembly.lines import (
     words,
 )
 
-#: The clock reading of a child's first line may be slightly before its parent's line about the child.
+# By the clocks, a child's first line may come slightly before its parent's line about the child.
 _CLOCK_SLACK = 0.05
 
-#: How the created process may report its start. Only a forkserver forks for a spawn.
+# How the created process may report its start. Only a forkserver answers a spawn with a fork.
 _ARRIVALS = {
     How.FORK: frozenset({How.FORK, How.UNKNOWN}),
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),
@@ -53,7 +53,7 @@ class Life:
     parents: list[int] = field(default_factory=list)
     """The pids of its parent, as reported by itself and by observers."""
     above: Life | None = None
-    """Its parent process, or for an executed program its former life."""
+    """Its parent process or, for an executed program, its former life."""
     below: int | None = None
     """The pid of its nearest watched ancestor, if its parent ended before it began."""
     command: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Life:
     python: str | None = None
     unseen: str = ""
     copied: bool = False
-    """Whether the facts about it are copied from the process it was forked from."""
+    """Whether the facts about it are copied from the process that forked it."""
     end: float = 0.0
     number: int = -1
     parent: Life | None = None
@@ -119,7 +119,7 @@ def _match(everybody: Iterable[Life], departings: list[tuple[Life, Departing]]) 
         for parent in dict.fromkeys(life.parents):
             by_parent[parent].append(life)
     taken: defaultdict[How, set[int]] = defaultdict(set)
-    # Events that name their child are matched first; the others are matched with the remaining processes.
+    # Events that name their child are matched first, and the others with the remaining processes.
     for life, going in sorted(departings, key=lambda pair: _named_child(pair[1]) is None):
         pid = _named_child(going)
         candidates = by_parent[life.pid] if pid is None else by_pid[pid]
@@ -160,8 +160,8 @@ def _is_of(started: tuple[str, ...], seen: tuple[str, ...]) -> bool:
     if not started or not seen or started == seen:
         return True
     if len(started) == 1:
-        # A single text is a shell's command: seen is the shell with that text, or the program that it
-        # executed.
+        # A single text is a command for a shell; the process was seen as the shell with that text, or as the
+        # program that the shell executed.
         if seen[-1] == started[0] and seen[0].rpartition("/")[2] in _SHELLS:
             return True
         try:
@@ -183,7 +183,7 @@ def _named_child(going: Departing) -> int | None:
 
 
 def _pass_on_the_end(former: Life, life: Life) -> None:
-    """Move the recorded end of a process to the program that the process became at last."""
+    """Move the recorded end of a process to the last program that the process became."""
     life.start, life.end = former.start, former.end
     life.ended, life.status, life.signal = former.ended, former.status, former.signal
     life.running = former.running
@@ -213,9 +213,9 @@ def _describe(life: Life, going: Departing) -> None:
 
 
 def _started(life: Life) -> tuple[float, float, int]:
-    """Return a sort key for the start of a process, which is earlier than its first line.
+    """Return a sort key by the start of a process, which is earlier than its first line.
 
-    Of two that were met at the same moment, the parent sorts first.
+    If two processes have the same time, the parent sorts first.
     """
     above, depth = life.above, 0
     while above is not None and depth < _DEEPEST:
@@ -243,10 +243,10 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
 
 
 def _told_to_start(ancestor: Life, orphan: Life) -> Life:
-    """Return the presumed starter of an orphan: the ancestor's only child whose command mentions the
-    orphan's.
+    """Return the presumed starter of an orphan: the ancestor's only child whose command mentions the orphan's
+    command.
 
-    If there is none, or more than one, only the ancestor itself is known.
+    If there is no such child, or more than one, return the ancestor itself.
     """
     wanted = " ".join(orphan.command[1:])
     told = [

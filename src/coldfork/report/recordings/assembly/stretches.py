@@ -13,7 +13,7 @@ _ASLEEP = (Status.ABSENT, Status.COLD)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The state of one accelerator that is known for one moment."""
+    """The known state of one accelerator at one moment."""
 
     at: float
     accelerator: str
@@ -44,7 +44,7 @@ def stretches(
     if forked_from is not None:
         inherited = _inherited(process.begin, forked_from, fork_states)
         known += [item for item in inherited if item.accelerator not in told_at_birth]
-    # A wake comes before a state reported at the same moment, because the wake explains the state.
+    # A wake comes before a state that was reported at the same moment, because it explains the state.
     known.sort(key=lambda item: (item.at, not item.seen_waking))
     accelerators = dict.fromkeys(item.accelerator for item in known)
     return tuple(
@@ -79,7 +79,7 @@ def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterab
 
 
 def _of_one(known: list[_Known], end: float) -> list[Stretch]:
-    """Return one accelerator's states; the time before an unseen wake, since the last report, is unknown."""
+    """Return one accelerator's states; if a wake was not seen, the time since the last report is unknown."""
     made: list[Stretch] = []
     current, since, confirmed = known[0], known[0].at, known[0].at
     for item in known[1:]:
@@ -95,7 +95,7 @@ def _of_one(known: list[_Known], end: float) -> list[Stretch]:
             made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
         current, since, confirmed = item, item.at, item.at
     made.append(_stretch(current, since, max(end, since)))
-    # A state that lasted no time, because it was corrected at once, is left out.
+    # A state that lasted no time because it was corrected at once is omitted.
     return [one for one in made if one.end > one.begin or one is made[-1]]
 
 

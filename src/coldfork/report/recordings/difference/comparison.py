@@ -11,7 +11,7 @@ from coldfork.model.timelines import Departure, How, Import, Process, Recording,
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
-#: A time has changed if it differs by this share of the larger value, and by this many seconds.
+# A time has changed if it differs by at least this share of the larger value and this many seconds.
 _PART = 0.1
 _SECONDS = 0.001
 
@@ -35,7 +35,7 @@ class TimeChange:
 
     @property
     def seconds(self) -> float:
-        """How many seconds longer it took; negative if it became faster."""
+        """Return how many seconds longer it took; negative if it became faster."""
         return self.after - self.before
 
 
@@ -50,7 +50,7 @@ class CountChange:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Processes that began in the same way and ended in different states."""
+    """Processes that began in the same way but ended in different states."""
 
     processes: str
     before: str
@@ -70,9 +70,9 @@ class Difference:
     imports_gone: tuple[ModuleSeen, ...]
     imports_new: tuple[ModuleSeen, ...]
     importers: tuple[tuple[ModuleSeen, ModuleSeen], ...]
-    """Modules that another module now imports first."""
+    """Modules whose first importer is another one now."""
     times: tuple[TimeChange, ...]
-    """The largest change first."""
+    """Changed loading times, the largest change first."""
     modules: tuple[int, int]
     seconds: tuple[float, float]
     """The total import times of the first process."""
@@ -114,7 +114,7 @@ def difference(before: Recording, after: Recording) -> Difference:
 
 
 def roots(seen: Iterable[ModuleSeen]) -> list[tuple[ModuleSeen, int]]:
-    """Return the outermost of the modules that came or went together, each with the number of modules below
+    """Of the modules that came or went together, return the outermost, each with the number of modules below
     it.
     """
     held = {one.module: one for one in seen}
@@ -162,7 +162,9 @@ def _whole(recording: Recording) -> float:
 
 
 def _starts(recording: Recording) -> Counter[str]:
-    """Return, for each place and way, how often a process was started and how many of these were poisoned."""
+    """Return, for each place and way of starting, how many processes were started and how many were
+    poisoned.
+    """
     found: Counter[str] = Counter()
     for process in recording.processes:
         for going in process.departures:
@@ -176,7 +178,7 @@ def _starts(recording: Recording) -> Counter[str]:
 
 
 def _place(going: Departure) -> str:
-    """Return where a process was started, by function, because line numbers change between versions."""
+    """Return where a process was started, by function, because line numbers differ between versions."""
     site = going.site
     return phrases.NO_PLACE if site is None else f"{site.path} in {site.function}"
 
@@ -196,7 +198,7 @@ def _states(before: Recording, after: Recording) -> Iterator[StateChange]:
 
 
 def _final_states(recording: Recording) -> dict[str, str]:
-    """Return, for each way of beginning, one sentence on the last states of the processes that began so."""
+    """Return, for each way of beginning, a sentence on the last states of the processes that began so."""
     groups: dict[str, Counter[str]] = {}
     for process in recording.processes:
         states = groups.setdefault(_line_of_descent(process, recording), Counter())

@@ -1,4 +1,4 @@
-"""The differences between two recordings as text: a minus marks what went, a plus what is new."""
+"""The differences between two recordings as text; a minus marks what is gone, a plus what is new."""
 
 from __future__ import annotations
 

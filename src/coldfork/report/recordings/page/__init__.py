@@ -1,1 +1,1 @@
-"""A recording as one HTML file that needs nothing else: no network, no installation; all text is escaped."""
+"""A recording as one HTML file that needs no network and no installation; all foreign text is escaped."""

@@ -1,4 +1,6 @@
-"""Where a moment is in the picture, in per cent of its width, and how the timeline's rows are stacked."""
+"""The positions of moments in the picture, in per cent of its width, and how the timeline's rows are
+stacked.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Scale:
 
     def wide(self, seconds: float) -> str:
         """Return the width of a duration in the picture."""
-        # The last two per cent of the width stay free, so that events at the very end remain visible.
+        # The last two per cent of the width stay free, so that events at the very end are visible.
         return f"{max(0.0, seconds) / self.length * 98:.4f}%"
 
     def ticks(self) -> list[float]:
@@ -47,7 +49,7 @@ class Scale:
         return found
 
     def apart(self, moments: Iterable[float]) -> list[float]:
-        """Return the moments in order, without those too close to the one before to be seen apart."""
+        """Return the moments in order, without those too close to the previous one to be seen separately."""
         found: list[float] = []
         for moment in sorted(moments):
             if not found or moment > found[-1] + self.length * _CLOSE:
@@ -65,21 +67,23 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Rows that are drawn together; its position assumes that all rows that can be opened are open."""
+    """Rows that are drawn together; their position assumes that all rows that can be opened are open."""
 
     top: float
     height: float
     lines: tuple[Line, ...]
     folded: Row | None = None
-    """The row that has to be opened to show the band; None for a band that is always shown."""
+    """The row that must be opened to show the band; None for a band that is always shown."""
 
     @property
     def heading(self) -> Row | None:
-        """The row of many processes, if that is all the band has; None for a band of single processes."""
+        """The row of many processes, if the band contains nothing else; None for a band of single
+        processes.
+        """
         return self.lines[0].row if self.lines and self.lines[0].row.is_folded else None
 
     def clip(self, first: float, last: float) -> tuple[float, float] | None:
-        """Return which part of a vertical line is inside the band, measured from the band's top."""
+        """Return the part of a vertical line that is inside the band, measured from the band's top."""
         upper, lower = max(min(first, last), self.top), min(max(first, last), self.top + self.height)
         return (upper - self.top, lower - self.top) if lower > upper else None
 
@@ -97,7 +101,9 @@ def bands(family: Family, row_height: float) -> list[Band]:
 
 
 def _runs(family: Family) -> Iterator[tuple[Sequence[Row], Row | None]]:
-    """Yield runs of single processes, and separately each row of many processes, followed by its members."""
+    """Yield the runs of single processes; each row of many processes comes separately, followed by its
+    members.
+    """
     singles: list[Row] = []
     for row in family.rows():
         if not row.is_folded:

@@ -18,7 +18,7 @@ _MOST_EDGES = 24
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A vertical line at one moment, from one height to another, and its meaning."""
+    """A vertical line at one moment, from one height to another, and what it stands for."""
 
     at: float
     start: float
@@ -27,7 +27,7 @@ class _Edge:
     kind: str
     arrivals: tuple[float, ...]
     short: bool = False
-    """True if only its end is drawn, because the line above stands for it as well."""
+    """True if only the end is drawn, because the line above also stands for this one."""
 
 
 class Edges:
@@ -72,7 +72,7 @@ class Edges:
             first, last = (bisect_right(tops, height) - 1 for height in sorted((edge.start, edge.end)))
             crossed: Iterable[int] = range(first, last + 1)
             if self._is_crowded and last - first > 3:
-                # Only the ends are drawn in a crowded picture, and each may reach into the band next to its
+                # In a crowded picture only the ends are drawn, and each may reach into the band beside its
                 # own.
                 crossed = (first, first + 1, last - 1, last)
             for index in crossed:
@@ -116,7 +116,7 @@ class Edges:
         return _Edge(min(times), start, end, title, _kind(going, child), (min(times), max(times)))
 
     def _ends(self, band: Band, edge: _Edge) -> list[tuple[tuple[float, float], str | None]]:
-        """Return only the two ends of a line, for a crowded picture; pointing at the line shows it all."""
+        """Return only the two ends of a line, for crowded pictures; pointing at one shows the whole line."""
         below = edge.start + self._row_height * 0.5
         parts = [
             (band.clip(below - 5, below), "departs"),

@@ -81,7 +81,7 @@ _KEYS = (
 
 def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
     """Return the imports of all processes as numbers that refer to one list of strings."""
-    # Rows refer to texts by number, so that each text is in the page only once.
+    # Rows refer to texts by number, so that each text is on the page only once.
     numbers: dict[str, int] = {}
     short = cache(lambda path: familiar(path, recording.cwd))
     importing = [process for process in recording.processes if process.imports]
@@ -103,7 +103,7 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
 
 
 def _rows(process: Process, numbers: dict[str, int], short: Callable[[str], str]) -> list[list[int]]:
-    """Return one row for each import, outer first: name, path, depth, microseconds, start, style, effects."""
+    """Return a row for each import, outer first: name, path, depth, microseconds, start, style, effects."""
 
     def number(text: str) -> int:
         return numbers.setdefault(text, len(numbers))

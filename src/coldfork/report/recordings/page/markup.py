@@ -32,7 +32,7 @@ def text(foreign: str) -> Markup:
 def element(name: str, /, *children: str | None, **attributes: str | int | float | bool | None) -> Markup:
     """Return an element; text children are escaped, and attributes that are None or False are omitted.
 
-    `class_` stands for `class`, and an underscore inside a name for a hyphen: `aria_label`.
+    `class_` stands for `class`, and an underscore inside a name for a hyphen, as in `aria_label`.
     """
     opening = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
     if name in _VOID:
@@ -81,8 +81,8 @@ def page(title: str, body: Markup, data: object = None) -> str:
 
 
 def masthead(*facts: str) -> Markup:
-    """Return the top line of the page: the tool's name, facts about the recording, and the switch for dark
-    mode.
+    """Return the top line of the page: the tool's name, facts about the recording, and the dark mode
+    switch.
     """
     switch = element("button", "Dark", id="theme", type="button", hidden=True)
     about = join((element("span", fact) for fact in facts if fact), " ")
@@ -101,7 +101,7 @@ def _hash(content: str) -> str:
 
 
 def _embedded(data: object) -> Markup:
-    """Return JSON that cannot end the HTML element around it."""
+    """Return JSON that cannot end the HTML element that contains it."""
     written = json.dumps(data, separators=(",", ":"))
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

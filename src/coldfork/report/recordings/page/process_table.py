@@ -1,4 +1,4 @@
-"""The table of processes, which says the same as the timeline in words; equal processes share a row."""
+"""The table of processes, which says the same as the timeline, but in words; equal processes share a row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _rows(row: Row, recording: Recording, family: Family) -> Iterator[Markup]:
     yield element("tr", _cells(row, recording, family), class_="equals")
     each = family.each(row)
     if len(each) > len(row.members):
-        # Equal processes with descendants get full rows, because these descendants differ from them.
+        # Equal processes with descendants get full rows, because their descendants differ.
         head, rows = _head(_HEADS), join(_row(one, recording, family) for one in each)
     else:
         head, rows = _head(_HEADS_OF_EQUALS), join(_short_row(member) for member in row.members)

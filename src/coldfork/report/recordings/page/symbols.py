@@ -91,5 +91,7 @@ def package_of(module: str) -> str:
 
 
 def colour_of(package: str) -> int:
-    """Return the number of a package's colour; if there are more packages than colours, some share one."""
+    """Return the number of a package's colour; if there are more packages than colours, some share a
+    colour.
+    """
     return crc32(package.encode("utf-8", "surrogatepass")) % COLOURS

@@ -47,7 +47,7 @@ def timeline(recording: Recording, family: Family) -> Markup:
 
 
 class _Drawing:
-    """Draws in per cent of the time shown, so that the picture fits any width without a script."""
+    """Draws the timeline in per cent of the time shown, so that it fits any width without a script."""
 
     def __init__(self, recording: Recording, family: Family) -> None:
         begin = min((process.begin for process in recording.processes), default=0.0)
@@ -70,7 +70,7 @@ class _Drawing:
         return element("svg", join(marks), height=24, class_="axis", aria_hidden="true")
 
     def rows(self) -> Iterator[Markup]:
-        """Yield the bands; those with the members of a row of many processes are inside that row's
+        """Yield the bands; bands with the members of a row of many processes are inside that row's
         element.
         """
         for band, after in zip_longest(self._bands, self._bands[1:]):
@@ -147,7 +147,9 @@ _SHORTEST = 3
 
 
 def accelerators(processes: Sequence[Process]) -> list[str]:
-    """Return the accelerators that get bars: devices present anywhere, and other runtimes that were awake."""
+    """Return the accelerators that get bars: devices that are present anywhere, and other runtimes
+    that woke.
+    """
     found: dict[str, bool] = {}
     for process in processes:
         for stretch in process.stretches:
@@ -184,8 +186,7 @@ class Bars:
                     y2=middle,
                     class_="life" if row.first.watched else "life unwatched",
                 )
-        # Equal processes went through equal states in the same order, so the states can be paired by
-        # position.
+        # Equal processes had the same states in the same order, so the states can be paired by position.
         for index, stretch in enumerate(shown[0]):
             alike = [stretches[index] for stretches in shown]
             yield from self._bars(row, stretch, alike, top)
@@ -214,7 +215,7 @@ class Bars:
     def _bars(self, row: Row, stretch: Stretch, alike: Sequence[Stretch], top: float) -> Iterator[Markup]:
         process = row.first
         is_last = stretch is process.last_states[stretch.accelerator]
-        # If the end was not recorded, the state gets a stub of fixed length that is open at its end.
+        # If the end was not recorded, the state ends in a stub of fixed length, which is left open.
         is_open = is_last and not process.ended and process.executed_at is None
         who = phrases.processes(len(row.members)) if row.is_folded else phrases.pid(process)
         for begin, end in self._scale.merged((one.begin, one.end) for one in alike):

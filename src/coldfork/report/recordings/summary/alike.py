@@ -10,7 +10,7 @@ from coldfork.model.states import Waker
 from coldfork.model.timelines import Departure, Process, Recording
 from coldfork.report.recordings.summary import phrases
 
-#: Up to this many equal siblings get a row each; few machines have more devices.
+# Up to this many equal siblings get a row each, because few machines have more devices.
 MOST_ALIKE = 8
 
 
@@ -79,7 +79,7 @@ class Family:
         """Return a number for each process; processes that are equal, with equal descendants, share one."""
         numbers: dict[object, int] = {}
         kinds: dict[int, int] = {}
-        # A parent begins before its children, so going backwards reaches all children before their parent.
+        # Parents begin before their children, so going backwards reaches all children before their parent.
         for process in sorted(recording.processes, key=lambda one: -one.number):
             below = Counter(kinds[child.number] for child in self._children[process.number])
             own = fate(process, self.starts.get(process.number))

@@ -71,7 +71,8 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
         yield f"{phrases.processes(len(several))} {phrases.was(len(several))} started and not watched{why}"
     for why, several in _grouped(processes, _why_unfinished):
         yield f"{why.format(phrases.processes(len(several)), phrases.was(len(several)))}"
-    # `coldfork run` waits for the program, and records its end after everything that the program recorded.
+    # `coldfork run` waits for the program, and records its end after everything that the program recorded
+    # itself.
     run = (process for process in processes if process.how is How.RUN and process.ended)
     if any(process.status is None and process.signal is None for process in run):
         yield "how the program ended was not recorded, nor what it may have done last"
@@ -85,7 +86,7 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
 def _grouped(
     processes: Iterable[Process], reason: Callable[[Process], str | None]
 ) -> Iterable[tuple[str, list[Process]]]:
-    """Return the processes grouped by the reason that applies to them, without those that have none."""
+    """Return the processes grouped by the reason that applies to them; those without a reason are omitted."""
     found: dict[str, list[Process]] = {}
     for process in processes:
         why = reason(process)
@@ -118,7 +119,7 @@ def _why_unfinished(process: Process) -> str | None:
 
 
 def _done_unseen(process: Process) -> Iterator[str]:
-    """Yield which devices a killed process may have woken after its last report."""
+    """Yield the devices that a killed process may have woken after its last report."""
     if not process.watched or not process.ended or process.looked_at_end or process.executed_at is not None:
         return
     loaded = [
@@ -135,7 +136,7 @@ def _done_unseen(process: Process) -> Iterator[str]:
 
 
 def _was_killed_at_birth(process: Process, *, follow: bool) -> bool:
-    """Return whether a forked process was killed before its first line, and so before it ran anything."""
+    """Return whether a forked process was killed before its first line, so that it ran nothing."""
     return follow and process.how is How.FORK and not process.watched and process.signal is not None
 
 

@@ -1,4 +1,4 @@
-"""Forks while something was held: the judgement in advance, and what the child was seen to do."""
+"""Forks of processes that held something: the judgement in advance, and what the child was seen to do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coldfork.model.timelines import TOUCHES, Departure, Happening, How, Process
 from coldfork.report.recordings.summary import phrases
 
 _FRAMEWORKS = frozenset({"torch", "coldfork", "jax", "cupy", "numba", "pyopencl"})
-"""Packages whose lines cannot be mended by the user when they touch something."""
+"""Packages whose lines touch devices, but cannot be mended by the user."""
 
 
 def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
-    """Return the fork, with its verdicts, that created each forked process, by the process's number."""
+    """Return the fork that created each forked process, with its verdicts, by the process's number."""
     return {
         going.child: going
         for process in processes
@@ -28,8 +28,9 @@ def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> boo
     """Return whether a process is known to be harmed by an accelerator that was awake when it was
     forked.
 
-    It is harmed if it touched the accelerator and did not recover, or was judged to be broken. If an older
-    recording does not say what it was forked for, its actions are unknown, and it counts as harmed.
+    It is harmed if it touched the accelerator and did not recover, or if the fork was judged to break it. An
+    older recording may not say what the process was forked for; then it counts as harmed, because its actions
+    are unknown.
     """
     if fork is None or fork.purpose is None:
         return True
@@ -40,13 +41,13 @@ def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> boo
 
 
 def notes(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield sentences on forks that harmed no process: the child recovered, or did nothing risky."""
+    """Yield sentences on forks that harmed no process, because the child recovered or did nothing risky."""
     yield from _recoveries(processes)
     yield from _conditions(processes)
 
 
 def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
-    """Yield where children touched something unusable, for children that did not end well."""
+    """Yield where children that did not end well touched something unusable."""
     found: defaultdict[str, list[Process]] = defaultdict(list)
     for process in processes:
         if accelerator in _touched(process) and not _went_on(process, accelerator):
@@ -56,7 +57,7 @@ def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
 
 
 def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield one sentence per place where children touched something unusable but carried on."""
+    """Yield a sentence for each place where children touched something unusable but carried on."""
     found: defaultdict[tuple[str, str, str], list[Process]] = defaultdict(list)
     for process in processes:
         for name in sorted(_touched(process)):
@@ -71,7 +72,7 @@ def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
 
 
 def _conditions(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield one sentence per kind of fork that only breaks a child if the child does a certain thing."""
+    """Yield a sentence for each kind of fork that breaks a child only if the child does a certain thing."""
     forks = judgements(processes)
     found: Counter[tuple[str, str, bool]] = Counter()
     for process in processes:
@@ -95,7 +96,7 @@ def _touched(process: Process) -> set[str]:
 
 
 def _went_on(process: Process, name: str) -> bool:
-    """Return whether a process caught every error from a touch, and then ended well or is still running."""
+    """Return whether a process caught every error from a touch, and ended well or is still running."""
     caught = all(touch.leaves is False for touch in _touches(process) if touch.what == name)
     if caught and process.running and not process.ended:
         return True

@@ -23,7 +23,7 @@ class Mark:
 
 
 class Marks:
-    """The effects of each import of a process, and the imports that merely led to a wake."""
+    """The effects of each import of a process, and the imports that led to a wake below them."""
 
     def __init__(self) -> None:
         self._of: defaultdict[int, list[Mark]] = defaultdict(list)
@@ -38,7 +38,7 @@ class Marks:
         return id(span) in self._on_the_way
 
     def add(self, path: Iterable[Import], mark: Mark) -> None:
-        """Add an effect to the last import on a path, which starts at an outermost import."""
+        """Add an effect to the last import of a path, which begins at an outermost import."""
         *outer, span = path
         if mark not in self._of[id(span)]:
             self._of[id(span)].append(mark)
@@ -66,7 +66,7 @@ def marks(process: Process) -> Marks:
 
 
 def _path_of_wake(process: Process, wake: Wake) -> list[Import]:
-    """Return the path to the import that the waker names; empty if that import was not recorded."""
+    """Return the path to the import that the waker names; empty if this import was not recorded."""
     waker = wake.waker
     if waker is None or waker.module is None:
         return []

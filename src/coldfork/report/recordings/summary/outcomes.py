@@ -19,13 +19,13 @@ class Standing(StrEnum):
     COLD = "cold"
     """No device was woken in any process, and everything was seen."""
     WOKEN = "woken"
-    """A device was woken, and no forked process is known to be harmed by that."""
+    """A device was woken, but no forked process is known to be harmed by that."""
     POISONED = "poisoned"
-    """A process was forked while a device, or a runtime that survives no fork, was awake, and is known to be
-    harmed by that.
+    """A process is known to be harmed because it was forked while a device, or a runtime that survives no
+    fork, was awake.
     """
     UNKNOWN = "unknown"
-    """Nothing is known to have been woken, and not everything could be seen."""
+    """No wake is known, but not everything could be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Outcome:
     headline: str
     accelerator: str | None = None
     wake: Wake | None = None
-    """The first wake that led to it; None if nothing was woken or the waker was not seen."""
+    """The first wake that led to the outcome; None if nothing was woken or the waker was not seen."""
     wake_process: Process | None = None
     poisoned: tuple[Process, ...] = ()
-    """Processes that were forked while the accelerator was awake, and did not execute another program."""
+    """Processes that were forked while the accelerator was awake, and have not executed another program."""
     escaped: tuple[Process, ...] = ()
-    """Processes forked likewise that later executed another program, which clears the state."""
+    """Processes that were forked then but have executed another program, which clears the state."""
     notes: tuple[str, ...] = ()
     """Other events of importance, one sentence each."""
     doubts: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def _nothing_woken(recording: Recording, doubts: tuple[str, ...]) -> str:
 
 
 def by_import(waker: Waker | None) -> bool:
-    """Return whether the device was woken by importing a module, and not by the program's own code."""
+    """Return whether importing a module woke the device, and not the program's own code."""
     return waker is not None and waker.module not in (None, *phrases.PROGRAM)
 
 
@@ -192,7 +192,7 @@ def _is_poison(stretch: Stretch, accelerator: str | None = None) -> bool:
 
 
 def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
-    """Return each process harmed by a fork, with its state: devices first, then by time."""
+    """Return each process that a fork harmed, with its state; devices first, then by time."""
     judged = forks.judgements(processes)
     found = [
         (process, stretch)
@@ -208,7 +208,7 @@ def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
 
 
 def _origin(processes: Sequence[Process], process: Process, accelerator: str) -> Process:
-    """Return the ancestor in which the accelerator was awake, above all the poisoned processes."""
+    """Return the ancestor, above all poisoned processes, in which the accelerator was awake."""
     origin = process
     while origin.parent is not None:
         origin = processes[origin.parent]

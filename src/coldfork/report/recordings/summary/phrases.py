@@ -10,7 +10,7 @@ from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
 from coldfork.report.shared.effects import calls_to_device
 from coldfork.report.shared.quantities import duration
 
-#: The names that Python gives to the program's own main module.
+# The names that Python gives to the program's main module.
 PROGRAM = ("__main__", "__mp_main__")
 
 NO_PLACE = "a place that was not seen"
@@ -59,7 +59,7 @@ def processes(count: int) -> str:
 
 
 def was(count: int) -> str:
-    """Return `was` or `were`, to agree with the count."""
+    """Return `was` or `were`, depending on the count."""
     return "was" if count == 1 else "were"
 
 
@@ -73,7 +73,7 @@ def names(chosen: Sequence[Process], most: int = 6) -> str:
 
 
 def command(process: Process) -> str:
-    """Return a process's command as typed in a shell, or the purpose of a part of multiprocessing."""
+    """Return a process's command as typed in a shell; for a part of multiprocessing, its purpose."""
     typed = " ".join(process.command)
     return next((meaning for sign, meaning in _OF_MULTIPROCESSING.items() if sign in typed), typed)
 
@@ -133,7 +133,7 @@ def waking(wake: Wake) -> str:
 
 
 def listed(items: tuple[str, ...], most: int = 6) -> str:
-    """Return `a, b and c`; of a long list, only the beginning and how many more there are."""
+    """Return `a, b and c`; of a long list, only the beginning and the number of the rest."""
     if len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return " and ".join([*([", ".join(items[:-1])] if items[:-1] else []), *items[-1:]])
@@ -141,7 +141,7 @@ def listed(items: tuple[str, ...], most: int = 6) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """One step of a chain: what was done to which object, and the line that did it."""
+    """One step of a chain: what was done to which object, and by which line."""
 
     verb: str
     symbol: str
@@ -155,7 +155,7 @@ class ChainStep:
 
 
 def steps(waker: Waker) -> list[ChainStep]:
-    """Return the steps of a chain, outermost first; the last one touched the device, if that was recorded."""
+    """Return the steps of a chain, outermost first; the last one touched the device, if this was recorded."""
     found = []
     importer = None
     for site in waker.import_chain:
@@ -170,7 +170,7 @@ def steps(waker: Waker) -> list[ChainStep]:
 
 
 def _calls(waker: Waker) -> list[ChainStep]:
-    """Return the calls from the module's line to the first well-known one, but not the calls inside that."""
+    """Return the calls from the module's line to the first well-known one, but not the calls inside it."""
     found = [
         ChainStep("", frame.function, frame.path, frame.line)
         for frame in (*waker.stack[:1], *calls_to_device(waker))

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,14 +49,13 @@ class Repository:
         }
         folder.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")
-        self.git("config", "user.name", "somebody")
-        self.git("config", "user.email", "somebody@example.org")
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, told: str = "") -> str:
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,
             env=self._environment,
+            input=told,
             capture_output=True,
             text=True,
             timeout=240,
@@ -64,14 +64,26 @@ class Repository:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def commit(self, number: int, text: str) -> str:
-        package = self.folder / "engine"
-        package.mkdir(exist_ok=True)
-        (package / "__init__.py").write_text("")
-        (package / "api.py").write_text(text.format(number=number + 10))
-        self.git("add", "engine")
-        self.git("commit", "--quiet", "--message", f"change {number}")
-        return self.git("rev-parse", "HEAD").strip()
+    def commit(self, texts: Sequence[str]) -> list[str]:
+        """Commit a version after the other, all by one process; the names of the commits."""
+        marks = self.folder / ".git" / "marks"
+        stream = "".join(self._commands(number, text) for number, text in enumerate(texts, 1))
+        self.git("fast-import", "--quiet", f"--export-marks={marks}", told=stream)
+        self.git("reset", "--quiet", "--hard")
+        named = dict(line.removeprefix(":").split() for line in marks.read_text().splitlines())
+        return [named[str(number)] for number in range(1, len(texts) + 1)]
+
+    @staticmethod
+    def _commands(number: int, text: str) -> str:
+        """What `git fast-import` reads of a commit."""
+        said = f"change {number}"
+        return (
+            f"commit refs/heads/main\nmark :{number}\n"
+            f"committer somebody <somebody@example.org> {1_700_000_000 + number} +0000\n"
+            f"data {len(said)}\n{said}\n"
+            "M 644 inline engine/__init__.py\ndata 0\n\n"
+            f"M 644 inline engine/api.py\ndata {len(text)}\n{text}\n"
+        )
 
 
 def test_the_versions_are_equally_long() -> None:
@@ -94,7 +106,8 @@ def test_the_first_commit_that_wakes_is_found(
 ) -> None:
     repository = Repository(tmp_path / "repository", cache)
     texts = {"c": COLD, "w": WOKEN, "b": BROKEN}
-    commits = [repository.commit(number, texts[kind]) for number, kind in enumerate(history)]
+    versions = [texts[kind].format(number=number) for number, kind in enumerate(history, 10)]
+    commits = repository.commit(versions)
     repository.git("bisect", "start", commits[-1], commits[0])
     command = (sys.executable, "-m", "coldfork", "probe", "--virtual", "h100", "engine.api")
     if first_bad is None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp")
 pytestmark = pytest.mark.once
 
 SAFE = "import torch\n\n\ndef f(x: bool = torch.cuda.is_available()):\n    return x\n"
@@ -48,6 +47,7 @@ async def conversation(project: Path) -> list[tuple[bool, str]]:
 
 
 def test_an_agent_checks_explains_and_mends(project: Path) -> None:
+    pytest.importorskip("mcp")  # not while the tests are collected, by every worker: it takes a second
     (project / "nothing").mkdir()
     settings = '[tool.coldfork]\nsite-packages = ["nothing"]\n'
     (project / "pyproject.toml").write_text(settings, encoding="utf-8")

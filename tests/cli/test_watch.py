@@ -110,7 +110,12 @@ def test_its_end_is_that_of_the_last_check(watching: Watching) -> None:
         (("nowhere",), "no such file"),
     ],
 )
-def test_what_cannot_be_watched_is_refused(run: Run, words: tuple[str, ...], why: str) -> None:
+def test_what_cannot_be_watched_is_refused(
+    run: Run, project: Path, configure: Callable[[str], Path], words: tuple[str, ...], why: str
+) -> None:
+    # Settings are read with the first check, which is not to read torch.
+    (project / "nothing").mkdir()
+    configure('site-packages = ["nothing"]\n')
     result = run("check", "--watch", *words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert why in result.stderr

@@ -32,7 +32,7 @@ def report_on(forward: Forward) -> Report:
 
 
 @pytest.mark.must_hold
-@settings(deadline=None, max_examples=examples(3))
+@settings(deadline=None, max_examples=examples(2))
 @given(forward=st.builds(Forward, st.integers(0, 1 << 30)))
 def test_clean_means_right_and_proven_means_wrong(forward: Forward) -> None:
     wrong = forward.replays_wrong(range(1, 51))

@@ -125,7 +125,7 @@ def eager(program: Program, values: list[float]) -> Any:
 
 
 @pytest.mark.must_hold
-@settings(deadline=None, max_examples=examples(5))
+@settings(deadline=None, max_examples=examples(3))
 @given(program=PROGRAMS)
 def test_the_check_speaks_exactly_when_a_replay_is_wrong(program: Program) -> None:
     engine = Engine(program)

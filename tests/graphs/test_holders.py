@@ -39,7 +39,7 @@ def verdict(program: Program, folder: Path, *, declared: bool = True) -> None:
 
 @pytest.mark.must_hold
 @settings(
-    deadline=None, max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(program=PROGRAMS, declared=st.booleans())
 def test_the_check_speaks_exactly_when_a_replay_is_wrong(

@@ -290,7 +290,7 @@ def test_who_is_over_its_time_is_asked_first(bench: Counted) -> None:
         while True:
             pass
         """,
-        max_cpu=2,
+        max_cpu=1,
     )
     assert (result.outcome, result.status, result.stdout) == (Outcome.OVER_CPU, 5, "cleaned up\n")
 
@@ -298,7 +298,7 @@ def test_who_is_over_its_time_is_asked_first(bench: Counted) -> None:
 @pytest.mark.usefixtures("watched")
 def test_who_does_not_listen_is_killed_before_its_grace_is_over(bench: Counted) -> None:
     text = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + BURNING
-    result = within(lambda: bench.counted(text, 2, max_cpu=2, grace=SECONDS), 2)
+    result = within(lambda: bench.counted(text, 2, max_cpu=1, grace=SECONDS), 1)
     assert (result.outcome, result.signal) == (Outcome.OVER_CPU, "SIGKILL")
 
 

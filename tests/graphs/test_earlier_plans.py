@@ -9,7 +9,7 @@ import pytest
 
 from coldfork.graphs import check
 from coldfork.graphs.descriptors import Mode, Phase
-from tests.graphs.holders import DESCRIPTOR, Program
+from tests.graphs.holders import DESCRIPTOR, HOLDERS, Program
 
 torch: Any = pytest.importorskip("torch")
 
@@ -33,8 +33,39 @@ def test_a_plan_of_an_earlier_batch_is_found(tmp_path: Path, holder: str, declar
     assert any("program.py" in str(leak) for leak in report.leaks)
 
 
-def test_a_number_of_an_earlier_batch_is_found_in_a_cached_function(tmp_path: Path) -> None:
-    assert checked_after_a_run(Program("cache", "largest", False), tmp_path, declared=True).leaks
+@pytest.mark.parametrize("holder", ["cache", "attribute", "array"])
+def test_a_number_of_an_earlier_batch_is_found(tmp_path: Path, holder: str) -> None:
+    assert checked_after_a_run(Program(holder, "largest", False), tmp_path, declared=True).leaks
+
+
+@pytest.mark.parametrize(
+    ("holder", "why"),
+    [
+        ("context variable", "its holder, such as a generator's frame, was not found"),
+        ("generator", "its holder, such as a generator's frame, was not found"),
+        ("buffer", "it was changed in place before the check"),
+        ("thread pool", "another thread computes it again"),
+    ],
+)
+def test_what_cannot_be_told_from_the_model_is_not_compared(tmp_path: Path, holder: str, why: str) -> None:
+    report = checked_after_a_run(Program(holder, "prefix sums", False), tmp_path, declared=True)
+    assert report.answer == "not compared", str(report)
+    assert why in " ".join(gap.why for gap in report.not_compared), str(report)
+
+
+_FAILING = """\
+class Kept(dict):
+    def items(self):
+        raise RuntimeError("not now")
+kept = Kept()
+"""
+
+
+def test_a_search_that_fails_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HOLDERS, "failing dictionary", (_FAILING, *HOLDERS["dictionary"][1:]))
+    program = Program("failing dictionary", "prefix sums", False)
+    report = checked_after_a_run(program, tmp_path, declared=True)
+    assert [gap.why for gap in report.not_compared] == ["RuntimeError: not now"]
 
 
 @pytest.mark.parametrize("value", ["ones", "noise"])

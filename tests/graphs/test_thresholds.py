@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -142,8 +144,10 @@ def test_a_choice_by_a_number_with_a_fraction_is_found() -> None:
     assert check(create, [DESCRIPTOR], inputs=[heat]).leaks
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_choice_is_found_that_shows_for_some_values_alone(sign: int) -> None:
+@pytest.mark.parametrize(("sign", "compiled"), [(1, False), (-1, False), (1, True)])
+def test_a_choice_is_found_that_shows_for_some_values_alone(sign: int, compiled: bool) -> None:
+    if compiled:  # what a test compiled before, whether this program uses it or not
+        torch.compile(torch.neg, backend="eager")(torch.ones(1))
     x, flags = torch.zeros(4), torch.ones(8, dtype=torch.bool)
 
     def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
@@ -156,6 +160,19 @@ def test_a_choice_is_found_that_shows_for_some_values_alone(sign: int) -> None:
         return forward, None
 
     assert check(create, [DESCRIPTOR], inputs=[x, flags]).leaks
+
+
+def _ends_its_process(longest: int) -> bool:
+    if longest > 640:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return False
+
+
+def test_a_length_whose_run_does_not_finish_is_not_compared() -> None:
+    report = checked(lambda lengths: _ends_its_process(int(lengths.max())), "build")
+    assert report.answer == "not compared", str(report)
+    assert {gap.what for gap in report.not_compared} == {"inputs[1]"}
+    assert "its process ended with signal 9" in str(report)
 
 
 def test_work_done_on_a_thread_pool_is_followed_too() -> None:

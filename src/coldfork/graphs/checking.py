@@ -11,8 +11,9 @@ from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
 from coldfork.graphs.leaks.inspection import Inspector
-from coldfork.graphs.trials.comparison import Comparison, Named, Outcome, Seen
+from coldfork.graphs.trials.comparison import Comparison, Named, Seen
 from coldfork.graphs.trials.copies import reason_against
+from coldfork.graphs.trials.judging import Outcome
 from coldfork.graphs.trials.replays import records_of
 from coldfork.graphs.trials.traces import explanations
 

@@ -166,7 +166,7 @@ def _private() -> Iterator[Any]:
     if numpy is not None:
         kinds |= {numpy.Generator, numpy.RandomState}
     seen = set[int]()
-    holders = gc.get_objects()
+    holders = known_objects()
     for start in range(0, len(holders), _AT_ONCE):
         for one in gc.get_referents(*holders[start : start + _AT_ONCE]):
             if type(one) in kinds and id(one) not in seen:

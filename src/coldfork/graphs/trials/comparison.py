@@ -22,20 +22,20 @@ from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large,
 from coldfork.graphs.trials.earlier_plans import WhatIsKept, made_anew
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
-from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
+from coldfork.graphs.trials.judging import Judge, Judgement, Outcome, Way
 from coldfork.graphs.trials.large_memory import forget, is_large, keep
-from coldfork.graphs.trials.other_operators import OtherOperators
+from coldfork.graphs.trials.other_operators import OtherOperators, other_steps
 from coldfork.graphs.trials.replays import (
     Earlier,
     Mirror,
     Replayer,
     Trial,
+    numbers_of,
     read_keys,
     records_of,
     written_keys,
     written_parts,
 )
-from coldfork.graphs.trials.traces import Step
 from coldfork.graphs.trials.variation import (
     BOLD,
     settled,
@@ -53,41 +53,14 @@ _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
 """The time limit of a fresh run, as a multiple of the time that its capture took."""
 _LIMIT_FAR_AWAY = 20.0
-"""The time limit in seconds for runs on values that the program may never see."""
-_FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
-"""Further steps to try if the host reads inputs: for all sizes together, and the least and most for each."""
+"""The limit in seconds for runs on values that the program may never meet."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
 _PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
+_BEGIN_COLD = "check in a process that has served no batch, or allow it by name if it is part of the model"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
 Named = Iterable[tuple[str, Any]]
 """Tensors with the caller's names for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A process in which to replay a batch, and batches to replay before it."""
-
-    try_out: TryOut
-    after: tuple[Earlier, ...] = ()
-    """The batches to replay before it."""
-    compiled: bool = True
-    """Whether the program's compiled functions ran compiled during the capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of the comparison of one batch."""
-
-    differs: bool | None
-    """None if nothing could be compared."""
-    gaps: tuple[NotCompared, ...] = ()
-    """Everything that could not be compared, and why."""
-    undefined: bool = False
-    """Whether results depend on memory that was never written, even those of eager runs."""
-    fresh: tuple[Step, ...] = ()
-    """The operators of a fresh run, if a replay differs from it."""
-    replayed: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +105,7 @@ class Comparison:
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
         self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
         self._earlier: list[Earlier] = []
-        self._looked_for: set[int] | None = None
+        self._looked_for: set[float] | None = None
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
@@ -157,9 +130,11 @@ class Comparison:
         with closing(Standby(replayer.replay, self._begin)) as copies:
             alone = Way(partial(copies.ask, limit=limit))
             question, first = self._settled(question, limit)
-            if kept := self._earlier_plans(question, batch, limit):
+            kept, unknown = self._earlier_plans(question, batch, limit)
+            if kept:
                 question, first = replace(question, forgotten=kept), None
             outcome = self._try(batch, question, first, alone, limit)
+            outcome = replace(outcome, gaps=(*outcome.gaps, *unknown))
         self._began = time.monotonic()
         return outcome
 
@@ -172,15 +147,24 @@ class Comparison:
             return None, answer
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
-    def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
-        """Return the numbers of places that were filled before the check, but that a batch fills again."""
+    def _earlier_plans(
+        self, question: Question, batch: Any, limit: float
+    ) -> tuple[frozenset[int], tuple[NotCompared, ...]]:
+        """Return the numbers of places that were filled before the check, but that a batch fills anew.
+
+        Also return what was kept from before and cannot be told apart from the model.
+        """
         read = read_keys(batch) - self._declared() - written_keys(batch)
-        new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
-        if not new and self._looked_for is not None:
-            return frozenset()
-        self._looked_for = new | (self._looked_for or set())
-        places = self._fresh.ask(WhatIsKept(frozenset(new)), limit, lasting=True)
-        return made_anew(question, places, self._running(min(limit, _LIMIT_FAR_AWAY)))
+        keys = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
+        numbers = numbers_of(batch) - (self._looked_for or set())
+        if not keys and not numbers and self._looked_for is not None:
+            return frozenset(), ()
+        self._looked_for = keys | numbers | (self._looked_for or set())
+        asked = WhatIsKept(frozenset(keys), numbers)
+        places = self._fresh.ask(asked, limit, lasting=True)
+        kept, unknown = made_anew(question, places, self._running(min(limit, _LIMIT_FAR_AWAY)))
+        descriptor = str(batch.descriptor)
+        return kept, tuple(NotCompared(descriptor, *one, _BEGIN_COLD) for one in dict.fromkeys(unknown))
 
     def _declared(self) -> frozenset[int]:
         return frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
@@ -252,6 +236,9 @@ class Comparison:
                 self._earlier.append(Earlier.of(question, fresh))
                 way = mirrored or alone
         for far, answer in self._far_away(batch, question, fresh, limit):
+            if not answer.given:
+                gaps[judge.gap(self._varied_in(far), answer.trouble or answer.error, _GIVE_VALUES)] = None
+                continue
             judged = self._judged(judge, Trial(far, answer.value), alone, limit)
             varied |= varied_since(start or fresh, answer.value, question)
             if judged.differs:
@@ -278,8 +265,10 @@ class Comparison:
         """Compare a replay with one fresh run; if they differ, also with one of compiled functions."""
         judged = judge.judge(trial, way.try_out)
         if judged.differs and way.compiled and times_compiled():
-            # Compiled code may draw other random numbers than eager code.
-            question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
+            # Compiled code may draw other random numbers than eager code. On milder or other values, a run
+            # could not show whether this is all that differs.
+            question = replace(trial.question, compiled=True)
+            answer = self._fresh.ask(question, limit)
             if not answer.given:
                 return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
             judged = judge.judge(replace(trial, question=question, fresh=answer.value), way.try_out)
@@ -287,6 +276,11 @@ class Comparison:
 
     def _name(self, view: View) -> str:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
+
+    def _varied_in(self, question: Question) -> str:
+        """Return the names of the inputs that a run sets to a value, or `results` if it sets none."""
+        inputs = sorted(question.level.inputs) if question.level is not None else ()
+        return ", ".join(self._name(question.inputs[one]) for one in inputs) or "results"
 
     def _far_away(
         self, batch: Any, question: Question, fresh: EagerRun, limit: float
@@ -298,24 +292,13 @@ class Comparison:
         question = replace(question, deciding=False, traced=True)
         others = OtherOperators(records_of(batch), brief)
         if question.prepared or question.groups:
-            yield from others.among(self._other_steps(question, brief))
+            yield from others.among(other_steps(question, brief, len(self._descriptors)))
         if question.prepared:
             return
         yield from others.on_other_values(question, brief(question))
         for far, answer in on_both_sides(question, fresh.decisions, brief):
             yield replace(far, traced=False), answer
             yield from others.on_other_values(far, answer)
-
-    def _other_steps(
-        self, question: Question, run: Callable[[Question], Answer]
-    ) -> Iterator[tuple[Question, Answer]]:
-        """Yield fresh runs with many more seeds, each for another step of the program."""
-        # Each batch tries other seeds, because the same code runs for all sizes.
-        most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
-        first = question.seed + 1 + question.number * most
-        for seed in range(first, first + most):
-            asked = replace(question, seed=seed)
-            yield asked, run(asked)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
         """Return the question with values that the program accepts, and the answer if it accepts all."""

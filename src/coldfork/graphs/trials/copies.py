@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import gc
 import os
 import pickle
 import queue
@@ -23,6 +22,8 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 import torch
+
+from coldfork.graphs.trials.beginning import known_objects
 
 _LENGTH = struct.Struct("<Q")
 _STATUS = struct.Struct("<q")
@@ -191,8 +192,9 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, limit)
     # The copy lacks the threads of torch's pools; with a limit of one thread, torch does not wait for them.
     torch.set_num_threads(1)
-    done = threading.Event()
-    threading.Thread(target=_end_when_idle, args=(done,), daemon=True).start()
+    begun, done = threading.Event(), threading.Event()
+    threading.Thread(target=_end_when_idle, args=(begun, done), daemon=True).start()
+    begun.wait()  # or the work would be told of this thread as of one of its own
     try:
         said: tuple[str, Any] = "", work()
     except BaseException as error:
@@ -205,8 +207,9 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
         torch.save(said, body)
 
 
-def _end_when_idle(done: threading.Event) -> None:
-    """End this copy if it stays idle, because it probably waits for a thread that was not copied."""
+def _end_when_idle(begun: threading.Event, done: threading.Event) -> None:
+    """End this copy if it stays idle: it probably waits for a thread that was not copied."""
+    begun.set()
     idle, before = 0, time.process_time()
     while not done.wait(1):
         now = time.process_time()
@@ -217,8 +220,8 @@ def _end_when_idle(done: threading.Event) -> None:
 
 
 def revive_executors() -> None:
-    """Let executors start new threads in this copy, because threads are not copied."""
-    for one in gc.get_objects():
+    """Let executors start new threads in this copy, since threads are not copied."""
+    for one in known_objects():
         if not issubclass(type(one), ThreadPoolExecutor):
             continue
         if not all(thread.is_alive() for thread in one._threads):

@@ -21,7 +21,7 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
 from coldfork.graphs.trials.copies import revive_executors
-from coldfork.graphs.trials.earlier_plans import Place, WhatIsKept, places_of
+from coldfork.graphs.trials.earlier_plans import Found, Place, WhatIsKept, places_of
 from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.kept_writes import Kept, WriteLog
@@ -70,7 +70,9 @@ class EagerRun:
     remade: frozenset[int] = frozenset()
     """The numbers of cleared places that again hold something computed from the inputs."""
     refilled: frozenset[int] = frozenset()
-    """The numbers of cleared cached functions that were called again."""
+    """The numbers of forgotten cached functions that were called again, and numbers set again."""
+    unseen: frozenset[int] = frozenset()
+    """The numbers of forgotten places that hold something new while other threads computed, unseen."""
     passed: frozenset[int] = frozenset()
     """The numbers of cached functions that had no cache hit."""
 
@@ -99,13 +101,13 @@ class EagerRunner:
         revive_executors()
         self._draws = Draws()
 
-    def answer(self, question: Question | WhatIsKept) -> EagerRun | range:
-        """Run a batch and return the run; or find places that hold older memory, and return their numbers."""
+    def answer(self, question: Question | WhatIsKept) -> EagerRun | Found:
+        """Run a batch and return the run, or find the places that hold what was kept from before."""
         if isinstance(question, Question):
             return self.run(question)
-        first = len(self._places)
-        self._places += places_of(question.keys, self._beginning)
-        return range(first, len(self._places))
+        places, found = places_of(question, self._make, self._beginning, len(self._places))
+        self._places += places
+        return found
 
     def run(self, question: Question) -> EagerRun:
         """Set the inputs to other values, build the batch's state, and run it."""
@@ -153,11 +155,10 @@ class EagerRunner:
         if deciding is not None:
             told.decisions = deciding.found
             forgotten = {number: self._places[number] for number in question.forgotten}
-            told.remade = frozenset(
-                number
-                for number, place in forgotten.items()
-                if any(map(deciding.depends, place.made(self._beginning)))
-            )
+            made = {number: place.made(self._beginning) for number, place in forgotten.items()}
+            told.remade = frozenset(number for number in made if any(map(deciding.depends, made[number])))
+            if threads.started or deciding.threads:
+                told.unseen = frozenset(number for number in made if made[number])
             told.passed = frozenset(
                 number for number, place in enumerate(self._places) if place.hits == hits[number]
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import gc
 import math
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import CellType, FunctionType, MemberDescriptorType, ModuleType
+from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -21,10 +22,9 @@ from coldfork.graphs.trials.copies import Answer
 from coldfork.virtual.capturing.records import Places
 
 _DEPTH = 3
-"""How many levels of holders are followed from each tensor."""
-_MOST = 24
-"""The most places to try for one batch."""
-_MOST_TENSORS = 64
+"""How many levels of holders are followed from a tensor."""
+_MOST = 96
+"""The most places that are tried for one batch."""
 _CACHE = type(functools.cache(len))
 _NOTHING = object()
 _CONTENTS = object()
@@ -32,31 +32,62 @@ _OURS = "coldfork.graphs."
 _EMPTIED = list, deque, set
 """Containers that are cleared as a whole."""
 _OF_MODULES = "_parameters", "_buffers"
+_KEPT_AS_MADE = list, tuple, FunctionType, MethodType, functools.partial
+"""Holders of numbers that `forget` clears as a whole or not at all."""
+_LONGEST = 4096
+"""How many elements of an array are compared with the numbers of a graph."""
+_KEPT = "what was kept from before the check"
+_CHANGED = "it was changed in place before the check, and may hold an earlier batch"
+_HIDDEN = "it is from before the check, and its holder, such as a generator's frame, was not found"
+_BY_THREADS = "another thread computes it again, whose operators are not seen"
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIsKept:
-    """A request for the places that hold the memory with these keys."""
+    """A request for the places that hold the memory with these keys, or one of these numbers."""
 
     keys: frozenset[int]
+    numbers: frozenset[float] = frozenset()
+    """The numbers that a graph keeps from its capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The places that hold what was asked for, and the memory for which they do not tell enough."""
+
+    places: range
+    """The numbers of the places, counted from the first request."""
+    memory: tuple[int, ...]
+    """The keys of the memory that each of them holds; 0 for none."""
+    changed: Mapping[int, str]
+    """Memory that was changed in place after its allocation, with a name; no place shows such a change."""
+    hidden: Mapping[int, str]
+    """Memory for which there is no place, such as that of a tensor in the frame of a generator."""
+    complete: bool = True
+    """Whether these are all places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where a program holds an object: an entry, an attribute, or a cache."""
+    """A place where a program holds an object: an entry, an attribute, an array, or a cache."""
 
     holder: Any
     key: Any = _NOTHING
     """The key or name in the holder; unset for a cached function; `_CONTENTS` for the whole container."""
     empty: bool = False
-    """Whether `forget` sets it to None instead of deleting it."""
+    """Whether `forget` sets it to None instead of deleting it, and the elements of an array to 0."""
+    memory: int = 0
+    """The key of the memory that is held there; 0 if it is none."""
 
     def forget(self) -> None:
         """Clear the place: delete the entry, set it to None, or clear the cache or container."""
         if self.key is _NOTHING:
             self.holder.cache_clear()
         elif self.key is _CONTENTS:
-            self.holder.clear()
+            if _is_array(self.holder):
+                self.holder.fill(0 if self.empty else math.nan)
+            else:
+                self.holder.clear()
         elif isinstance(self.holder, dict):
             if self.empty:
                 self.holder[self.key] = None
@@ -73,16 +104,21 @@ class Place:
             found: Any = gc.get_referents(self.holder)
         elif self.key is _CONTENTS:
             found = list(self.holder)
-        elif isinstance(self.holder, dict):
-            found = self.holder.get(self.key)
         else:
-            found = getattr(self.holder, self.key, None)
+            found = self._content()
         values = (spot.value for spot in spots({"": [found]}))
         return [one for one in values if is_readable(one) and not beginning.holds(key_of(one))]
 
     def is_filled(self) -> bool:
-        """Return whether the place is a cached function with a result in its cache."""
-        return self.key is _NOTHING and self.holder.cache_info().currsize > 0
+        """Return whether a cached function has a result in its cache, or another place holds a number."""
+        if self.key is _NOTHING:
+            return bool(self.holder.cache_info().currsize > 0)
+        return self.key is _CONTENTS or type(self._content()) is float
+
+    def _content(self) -> Any:
+        if isinstance(self.holder, dict):
+            return self.holder.get(self.key)
+        return getattr(self.holder, self.key, None)
 
     @property
     def hits(self) -> float:
@@ -90,10 +126,20 @@ class Place:
         return self.holder.cache_info().hits if self.key is _NOTHING else math.nan
 
 
-def places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
-    """Return the places that may be cleared: first those near the tensors, then cached functions."""
+def places_of(asked: WhatIsKept, make: Any, beginning: Beginning, first: int) -> tuple[list[Place], Found]:
+    """Return the places that may be cleared, first those near the tensors, then those of numbers.
+
+    Their numbers begin at `first`. `make` makes forward functions, and can reach what the program keeps.
+    """
     with _unfrozen():
-        return _places_of(keys, beginning)
+        places, changed, hidden = _holding_memory(asked.keys, beginning)
+        places += _holding_numbers(asked.numbers, make)
+        known = {id(place.holder) for place in places}
+        places += [Place(one) for one in _cached_functions() if id(one) not in known]
+    most = places[:_MOST]
+    numbers = range(first, first + len(most))
+    memory = tuple(place.memory for place in most)
+    return most, Found(numbers, memory, changed, hidden, len(places) == len(most))
 
 
 @contextmanager
@@ -108,19 +154,72 @@ def _unfrozen() -> Iterator[None]:
             gc.freeze()
 
 
-def _places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
-    tensors = [one for key in sorted(keys) for one in beginning.objects(key)]
+def _holding_memory(
+    keys: Iterable[int], beginning: Beginning
+) -> tuple[list[Place], dict[int, str], dict[int, str]]:
+    """Return the places that hold some memory, and the memory that was changed, or has no place."""
     found: dict[tuple[int, Any], Place] = {}
-    for tensor in tensors[:_MOST_TENSORS]:
-        for place in _holding(tensor, {id(found)}):
-            found.setdefault((id(place.holder), place.key), place)
-    ways = [
-        one
-        for place in found.values()
-        for one in ((place,) if place.key in (_NOTHING, _CONTENTS) else (place, replace(place, empty=True)))
-    ]
-    known = {id(place.holder) for place in ways}
-    return [*ways, *(Place(one) for one in _cached_functions() if id(one) not in known)][:_MOST]
+    changed, hidden = dict[int, str](), dict[int, str]()
+    for key in sorted(keys):
+        tensors = beginning.objects(key)
+        if not tensors or any(map(_is_of_model, tensors)):
+            continue
+        of_key = [place for tensor in tensors for place in _holding(tensor, {id(found), id(tensors)})]
+        names = (place.key for place in of_key if isinstance(place.key, str))
+        name = next(names, f"a tensor {tuple(tensors[0].shape)} of {tensors[0].dtype}")
+        if not of_key:
+            hidden[key] = name
+        if any(map(_was_changed, tensors)):
+            changed[key] = name
+        for place in of_key:
+            found.setdefault((id(place.holder), place.key), replace(place, memory=key))
+    return list(_ways(found.values())), changed, hidden
+
+
+def _ways(places: Iterable[Place]) -> Iterator[Place]:
+    for place in places:
+        yield place
+        if place.key is not _NOTHING and (place.key is not _CONTENTS or _is_array(place.holder)):
+            yield replace(place, empty=True)
+
+
+def _holding_numbers(numbers: frozenset[float], make: Any) -> list[Place]:
+    """Return the places of numbers, and of arrays with one, that the program can reach by its names."""
+    function = getattr(make, "func", make)
+    function = getattr(function, "__func__", function)
+    roots = {"": make, "globals": getattr(function, "__globals__", {})} if numbers else {}
+    found: dict[tuple[int, Any], Place] = {}
+    for spot in spots(roots):
+        if type(spot.value) is float and spot.value in numbers and not isinstance(spot.holder, _KEPT_AS_MADE):
+            found[id(spot.holder), spot.key] = Place(spot.holder, spot.key)
+        elif _is_array(spot.value) and not numbers.isdisjoint(spot.value.reshape(-1)[:_LONGEST].tolist()):
+            found[id(spot.value), _CONTENTS] = Place(spot.value, _CONTENTS)
+    return list(_ways(found.values()))
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array of numpy, with floating-point numbers that may change."""
+    numpy = sys.modules.get("numpy")
+    return (
+        numpy is not None
+        and type(value) is numpy.ndarray
+        and value.dtype.kind == "f"
+        and value.flags.writeable
+    )
+
+
+def _is_of_model(tensor: Any) -> bool:
+    """Return whether a tensor is a parameter, or a buffer of a module."""
+    if isinstance(tensor, torch.nn.Parameter):
+        return True
+    return any(isinstance(one, dict) and _is_of_module(one) for one in gc.get_referrers(tensor))
+
+
+def _was_changed(tensor: Any) -> bool:
+    try:
+        return int(tensor._version) > 0
+    except RuntimeError:  # inference tensors have no version
+        return False
 
 
 def _cached_functions() -> Iterator[Any]:
@@ -134,8 +233,6 @@ def _cached_functions() -> Iterator[Any]:
 
 
 def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
-    if isinstance(tensor, torch.nn.Parameter):
-        return
     level: list[Any] = [tensor]
     for _ in range(_DEPTH):
         above: list[Any] = []
@@ -150,13 +247,11 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                     yield Place(holder)
                 elif isinstance(holder, list | tuple | deque | set | frozenset):
                     above.append(holder)
-                elif isinstance(holder, dict) and _is_of_module(holder):
-                    return
                 elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
-                    # Not deleted from the dictionary, because Python's attribute cache would become stale.
-                    yield from (Place(owner, name) for name, one in holder.items() if one is value)
+                    # Not deleted from the dictionary, which would leave Python's attribute cache stale.
+                    yield from _places_in(owner, holder.items(), value)
                 else:
-                    places = [Place(holder, name) for name, one in _parts_of(holder) if one is value]
+                    places = _places_in(holder, _parts_of(holder), value)
                     yield from places
                     if places and isinstance(value, _EMPTIED):
                         yield Place(value, _CONTENTS)
@@ -164,6 +259,11 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                     if is_more and not isinstance(holder, type | FunctionType | ModuleType):
                         above.append(holder)
         level = above
+
+
+def _places_in(holder: Any, parts: Iterable[tuple[Any, Any]], value: Any) -> list[Place]:
+    # Not in the search itself, whose variables would then be in cells, and these hold the value too.
+    return [Place(holder, name) for name, one in parts if one is value]
 
 
 def _class_of(holder: dict[Any, Any]) -> type | None:
@@ -202,21 +302,39 @@ def _slots_of(holder: Any) -> dict[str, Any]:
     return found
 
 
-def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:
+def made_anew(
+    question: Question, places: Answer, run: Callable[[Question], Answer]
+) -> tuple[frozenset[int], list[tuple[str, str]]]:
     """Return the numbers of the places that the program fills again from a batch after they were cleared.
 
-    Contents that the program cannot compute again, or computes without reading a batch, belong to its model.
+    Contents that it cannot compute again, or computes without reading a batch, are part of its model. Also
+    return what cannot be told apart from the model, by name, with the reason.
     """
+    if not places.given:
+        return frozenset(), [(_KEPT, places.trouble or places.error)]
+    kept: Found = places.value
+    unknown = [] if kept.complete else [(_KEPT, f"more than {_MOST} places may hold it")]
     asked = replace(question, deciding=True)
-    as_it_is = run(asked) if places.given and places.value else Answer(error="nothing is kept")
+    as_it_is = run(asked) if kept.places or kept.changed else Answer(error="nothing is kept")
     found = frozenset[int]()
-    for number in places.value if as_it_is.given else ():
+    for number in kept.places if as_it_is.given else ():
         if number in as_it_is.value.passed:
             continue
         tried = run(replace(asked, forgotten=found | {number}))
+        if tried.trouble:
+            unknown.append((_KEPT, tried.trouble))
         if not tried.given:
             continue
         more = tried.value.decisions.reads > as_it_is.value.decisions.reads
         if number in tried.value.remade or (number in tried.value.refilled and more):
             found |= {number}
-    return found
+        elif number in tried.value.unseen:
+            unknown.append((_KEPT, _BY_THREADS))
+    if as_it_is.trouble:
+        unknown.append((_KEPT, as_it_is.trouble))
+    known = {view.key for view in question.inputs} | {kept.memory[one - kept.places.start] for one in found}
+    if as_it_is.given:
+        known |= as_it_is.value.wrote.keys()
+    unknown += [(name, _CHANGED) for key, name in kept.changed.items() if key not in known]
+    unknown += [(name, _HIDDEN) for key, name in kept.hidden.items() if key not in known]
+    return found, unknown

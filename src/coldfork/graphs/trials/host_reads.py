@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from types import CodeType, FrameType, MethodType, ModuleType
 from typing import Any
 
@@ -59,6 +60,8 @@ class HostDecisionsWatch(UncompiledMode):
         self._read: frozenset[int] = frozenset()
         self._reads = 0
         self._numbers = _Numbers()
+        self.threads: bool = False
+        """Whether the code started threads."""
 
     @property
     def found(self) -> HostDecisions:
@@ -72,19 +75,22 @@ class HostDecisionsWatch(UncompiledMode):
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the code of the block, and threads that the block starts."""
-        threads = threading.active_count()
         before = sys.getprofile(), threading.getprofile()
         try:
             with self, HostReads(self._note_read):
-                threading.setprofile(self._numbers.returned)
+                threading.setprofile(self._thread_began)
                 sys.setprofile(self._numbers.returned)
                 yield
         finally:
             profile_again(before[0])
             threading.setprofile(before[1])
-        if threading.active_count() > threads:
+        if self.threads:
             # Modes do not see operators in other threads.
             self._read = self._every
+
+    def _thread_began(self, frame: FrameType, event: str, argument: Any) -> None:
+        self.threads = True
+        sys.setprofile(self._numbers.returned)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -209,32 +215,35 @@ _JUMPS = tuple((1 << power) + 1 for power in (17, 14, 12, 10, 9, 8, 7, 6, 5, 4))
 _MOST_NUMBERS = 16
 _MOST_RUNS = 96
 """The most runs for one batch."""
+_TOO_MANY = f"its code compares values with more numbers than {_MOST_RUNS} runs can try"
 
 
 def on_both_sides(
     question: Question, decisions: HostDecisions, run: Run
 ) -> Iterator[tuple[Question, Answer]]:
-    """Yield successful runs with very different values of the inputs that the host reads."""
+    """Yield runs with very different values of the inputs that the host reads.
+
+    They are successful, or did not finish and leave a value untried; so do those for which no runs are left.
+    """
     inputs = decisions.inputs
     if not inputs:
         return
     tries = _Tries(question, run)
     flags = frozenset(number for number in inputs if question.inputs[number].dtype is torch.bool)
     for flag in (False, True) if flags else ():
-        # Programs may test whether any or all flags are set, and this changes the outcome.
-        yield from tries.taken(flag, flags, (True,))
+        # Programs may test whether any or all flags are set, and this changes the result.
+        yield from tries.taken([flag], flags, (True,))
     inputs -= flags
     each = [frozenset((one,)) for one in sorted(inputs)]
     groups = [inputs, *each] if len(inputs) > 1 else each
     for group in groups:
         for everywhere in (True, False):
-            jumps = (tries.taken(jump, group, (everywhere,)) for jump in _JUMPS)
-            yield from next(filter(None, jumps), ())
+            yield from tries.taken(_JUMPS, group, (everywhere,))
     for level in _levels(decisions.numbers):
         for group in groups:
-            found = tries.taken(level, group, (True, False))
+            found = tries.taken([level], group, (True, False))
             yield from found
-            if found and group == inputs:
+            if group == inputs and any(answer.given for _, answer in found):
                 break
 
 
@@ -247,20 +256,24 @@ class _Tries:
         self._left = _MOST_RUNS
 
     def taken(
-        self, value: Number, inputs: frozenset[int], ways: Iterable[bool]
+        self, values: Iterable[Number], inputs: frozenset[int], ways: Iterable[bool]
     ) -> list[tuple[Question, Answer]]:
-        """Return the first successful run with this value in these inputs, either in all elements or
-        in one.
+        """Return the first successful run with one of these values in these inputs, or unfinished ones.
+
+        The value is given to all elements, or to one, as `ways` says.
         """
-        for everywhere in ways:
-            if not self._left:
-                break
-            self._left -= 1
+        unfinished: list[tuple[Question, Answer]] = []
+        for value, everywhere in product(values, ways):
             asked = replace(self._question, level=Level(value, inputs, everywhere))
+            if not self._left:
+                return [(asked, Answer(trouble=_TOO_MANY))]
+            self._left -= 1
             answer = self._run(asked)
             if answer.given:
                 return [(asked, answer)]
-        return []
+            if answer.trouble:
+                unfinished.append((asked, answer))
+        return unfinished
 
 
 def _levels(numbers: Iterable[Number]) -> Iterator[Number]:

@@ -12,7 +12,7 @@ from coldfork.graphs.trials.copies import Answer
 from coldfork.graphs.trials.eager_runs import EagerRun, patterns_in
 from coldfork.graphs.trials.kept_writes import described, named
 from coldfork.graphs.trials.large_memory import side_by_side
-from coldfork.graphs.trials.replays import Replay, Trial, name_of
+from coldfork.graphs.trials.replays import Earlier, Replay, Trial, name_of
 from coldfork.graphs.trials.results import disagreements, without
 from coldfork.graphs.trials.traces import Step
 
@@ -34,6 +34,32 @@ class Judgement:
     """Whether results depend on memory that was never written, even those of eager runs."""
     fresh: tuple[Step, ...] = ()
     """The operators of the fresh run, if the replay differs from it."""
+    replayed: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A process to replay a batch in, and batches to replay before it."""
+
+    try_out: TryOut
+    after: tuple[Earlier, ...] = ()
+    """The batches to replay before it."""
+    compiled: bool = True
+    """Whether the program's compiled functions ran compiled during the capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of the comparison of one batch."""
+
+    differs: bool | None
+    """None if nothing could be compared."""
+    gaps: tuple[NotCompared, ...] = ()
+    """Everything that could not be compared, and why."""
+    undefined: bool = False
+    """Whether results depend on memory that was never written, even those of eager runs."""
+    fresh: tuple[Step, ...] = ()
+    """The operators of a fresh run, if a replay differs from it."""
     replayed: tuple[Step, ...] = ()
 
 

@@ -15,13 +15,27 @@ from coldfork.virtual.capturing.operators.schemas import Way
 _TRIES = 8
 """Runs of each kind: a later operator, such as a maximum, may hide a difference, but rarely every time."""
 
+_FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
+"""Further steps to try if the host reads inputs: for all sizes together, and the least and most for each."""
+
+Run = Callable[[Question], Answer]
 Runs = Iterator[tuple[Question, Answer]]
+
+
+def other_steps(question: Question, run: Run, sizes: int) -> Runs:
+    """Yield runs with many more seeds, each for another step of the program."""
+    # Each batch tries other seeds, since the same code runs for all sizes.
+    most = min(max(_FURTHER // sizes, _FEWEST_FURTHER), _MOST_FURTHER)
+    first = question.seed + 1 + question.number * most
+    for seed in range(first, first + most):
+        asked = replace(question, seed=seed)
+        yield asked, run(asked)
 
 
 class OtherOperators:
     """Selects traced runs of a batch whose operators differ from the graph's, a few of each kind."""
 
-    def __init__(self, records: Iterable[Any], run: Callable[[Question], Answer]) -> None:
+    def __init__(self, records: Iterable[Any], run: Run) -> None:
         self._run = run
         self._of_graph = tuple(
             (record.name, record.where, numbers_in((record.args, record.kwargs)))
@@ -31,14 +45,20 @@ class OtherOperators:
         self._tries = Counter[object]()
 
     def among(self, runs: Iterable[tuple[Question, Answer]]) -> Runs:
-        """Yield the runs that are selected, with the questions for their replays."""
+        """Yield those of these runs that are selected, with the questions for their replays.
+
+        Runs that did not finish are yielded too, and steps of the program that failed: they are not compared.
+        """
         for question, answer in runs:
-            if answer.given and self._counts(answer):
+            failed = answer.trouble or (question.prepared and answer.error)
+            if failed or (answer.given and self._counts(answer)):
                 yield replace(question, traced=False), answer
 
     def on_other_values(self, question: Question, answer: Answer) -> Runs:
-        """Yield a run if it is selected, and further runs with the same level and groups but other values."""
-        if answer.given and self._counts(answer):
+        """Yield a run if selected, and further runs with the same level and groups but other values."""
+        if answer.trouble:
+            yield replace(question, traced=False), answer
+        elif answer.given and self._counts(answer):
             more = (replace(question, attempt=question.attempt + one) for one in range(1, _TRIES))
             yield from self.among((asked, self._run(asked)) for asked in more)
 

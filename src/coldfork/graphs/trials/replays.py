@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import torch
+from torch.utils import _pytree as pytree
 
 from coldfork.graphs import batches
 from coldfork.graphs.batches import Make, Manner, Prepare
@@ -221,6 +222,12 @@ def records_of(batch: Any) -> Iterator[Any]:
 def read_keys(batch: Any) -> frozenset[int]:
     """Return the keys of memory that a batch's graphs read."""
     return frozenset(use.memory.key for record in records_of(batch) for use in record.read)
+
+
+def numbers_of(batch: Any) -> frozenset[float]:
+    """Return the floating-point numbers that a batch's graphs keep from their capture."""
+    given = (pytree.tree_leaves((record.args, record.kwargs)) for record in records_of(batch))
+    return frozenset(one for values in given for one in values if type(one) is float)
 
 
 def written_keys(batch: Any) -> frozenset[int]:

@@ -40,6 +40,8 @@ class Result:
     unsafe: int
     library: int
     """The causes that concern whoever imports the package."""
+    library_mended: int
+    """How many of those were mended."""
     library_safe: int
     """How many of those were mended safely."""
     ours: int
@@ -57,6 +59,8 @@ class Measured:
     """A package before and after."""
 
     done: Mending
+    safe: frozenset[str]
+    """The causes that are gone if only safe fixes are applied."""
     audiences: dict[str, Audience]
     """Whom each cause concerned, by its id."""
     troubles: tuple[str, ...]
@@ -69,6 +73,7 @@ def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None
     request = configured(tuple(folder / top for top in tops), asked, {})
     with CheckSession() as session:
         before = session.inspect(request)
+        safely = mend(request, session.inspect)
         done = mend(request, session.inspect, Applicability.UNSAFE)
         mended = _with(request, done.files)
         after = session.inspect(mended)
@@ -80,7 +85,9 @@ def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None
     troubles = [f"{file.file} does not parse" for file in done.files if not _parses(file.after)]
     troubles += [f"{new} new causes"] if new else []
     troubles += [f"a second run changes {len(again.files)} files"] if again.files else []
-    return Measured(done, {cause.id: cause.audience for cause in before.causes}, tuple(troubles))
+    audiences = {cause.id: cause.audience for cause in before.causes}
+    safe = audiences.keys() - {cause.id for cause in safely.report.causes}
+    return Measured(done, frozenset(safe), audiences, tuple(troubles))
 
 
 def _with(request: CheckRequest, files: Iterable[MendedFile]) -> CheckRequest:
@@ -132,7 +139,7 @@ def _result(wanted: Wanted, measured: Measured, paths: set[str], lines: tuple[in
     done, audiences = measured.done, measured.audiences
     left = [cause for cause in done.report.causes if cause.id in audiences]
     gone = audiences.keys() - {cause.id for cause in left}
-    safe = gone & {fix.cause for fix in done.mended if fix.applicability is Applicability.SAFE}
+    safe = gone & measured.safe
     wide = {cause for cause, audience in audiences.items() if audience is Audience.LIBRARY}
     reasons = [_reason(done, cause) for cause in sorted(left, key=lambda cause: cause.path not in paths)]
     return Result(
@@ -141,6 +148,7 @@ def _result(wanted: Wanted, measured: Measured, paths: set[str], lines: tuple[in
         len(safe),
         len(gone) - len(safe),
         len(wide),
+        len(gone & wide),
         len(safe & wide),
         *lines,
         next(filter(None, reasons), ""),
@@ -216,8 +224,8 @@ def table(results: Iterable[Result]) -> str:
 
 _PAGE = """# Published cases, mended
 
-Versions whose import wakes a device, mended with `--fix=unsafe` in memory and checked again.
-`./dev bench mend --write docs/fixes.md` writes this page; this one is of {date}.
+Versions whose import wakes a device, mended in memory and checked again: *mended* with `--fix=unsafe`,
+*safely* with `--fix`. `./dev bench mend --write docs/fixes.md` writes this table; this one is of {date}.
 
 {table}
 
@@ -226,8 +234,57 @@ published fault, that name what the faulty line binds, imports or calls, since a
 too. A field is empty where there is no such release, or no fix. Cases that are not listed are not measured.
 
 {kept}
+
+"""
+_OTHERS = """## Other packages
+
+Mended alike by `./dev bench mend NAME==VERSION ... --write docs/fixes.md`, on {date}. The second number of a
+field counts what concerns whoever imports the package; the rest is in tests, examples, scripts and builds.
+
+{table}
+
+{kept}
 """
 _KEPT = "All files that were changed still parse, no finding is new, and a second run changes nothing."
+
+
+def others(results: Sequence[Result]) -> str:
+    """The results for versions that are not cases as rows of Markdown; those without a cause are one row."""
+    rows = [
+        "| version | causes | mended | safely | why the first one left is |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for one in results:
+        if not one.causes:
+            continue
+        mended = one.safe + one.unsafe
+        why = one.reason.replace("|", "\\|") if mended < one.causes else ""
+        pairs = ((one.causes, one.library), (mended, one.library_mended), (one.safe, one.library_safe))
+        rows.append(f"| {one.version} | {' | '.join(f'{a}, {b}' for a, b in pairs)} | {why} |")
+    empty = sum(not one.causes for one in results)
+    whole = [
+        ", ".join(str(sum(numbers)) for numbers in zip(*pairs, strict=True))
+        for pairs in (
+            [(one.causes, one.library) for one in results],
+            [(one.safe + one.unsafe, one.library_mended) for one in results],
+            [(one.safe, one.library_safe) for one in results],
+        )
+    ]
+    return "\n".join([*rows, f"| all, with {empty} that have no cause | {' | '.join(whole)} | |"])
+
+
+def _write(file: Path, results: Sequence[Result], are_cases: bool) -> None:
+    """Write the part of the page that these results are for, and leave the other part as it is."""
+    old = file.read_text(encoding="utf-8") if file.exists() else ""
+    cases, heading, rest = old.partition("## Other packages")
+    troubles = [f"- {one.version}: {trouble}" for one in results for trouble in one.troubles]
+    kept = "\n".join(["Not as it should be:", "", *troubles]) if troubles else _KEPT
+    date = datetime.now(UTC).date()
+    if are_cases:
+        page = _PAGE.format(date=date, table=table(results), kept=kept) + heading + rest
+    else:
+        page = cases.rstrip() + "\n\n" + _OTHERS.format(date=date, table=others(results), kept=kept)
+    file.write_text(page.rstrip() + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -235,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="./dev bench mend", description=__doc__)
     parser.add_argument("versions", nargs="*", metavar="NAME==VERSION")
     parser.add_argument("--only", action="append", metavar="ID", help="only this case; repeatable")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page of the cases")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table into this page")
     options = parser.parse_args(arguments)
     fetch = Fetcher(places.sources())
     results: list[Result] = []
@@ -256,13 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"not measured: {error}", file=sys.stderr)
                 continue
             results.append(result)
+            if options.write is not None:
+                _write(options.write, results, are_cases=not options.versions)
             print(table([result]).splitlines()[-1], *result.troubles, sep="\n  ", flush=True)
-    if options.write is not None:
-        date = datetime.now(UTC).date()
-        troubles = [f"- {one.version}: {trouble}" for one in results for trouble in one.troubles]
-        kept = "\n".join(["Not as it should be:", "", *troubles]) if troubles else _KEPT
-        page = _PAGE.format(date=date, table=table(results), kept=kept)
-        options.write.write_text(page, encoding="utf-8")
     causes, safe = sum(one.library for one in results), sum(one.library_safe for one in results)
     mended = sum(one.safe + one.unsafe for one in results)
     print(f"{len(results)} versions, {causes} causes in libraries: {safe} mended safely, {mended} in all")

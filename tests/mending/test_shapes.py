@@ -666,6 +666,16 @@ def test_one_run_mends_all_that_only_one_fix_a_round_can_mend(mended: Mend) -> N
     assert text_of(done).count("def __getattr__") == 1
 
 
+def test_a_module_gets_one_getattr_from_fixes_of_which_one_changes_the_package_too(mended: Mend) -> None:
+    text = "import torch\n" + "".join(
+        f"{name} = torch.cuda.is_available()\ndef f{name}():\n    return {name}\n" for name in "AB"
+    )
+    files = {"pkg/__init__.py": "from .a import A\n__all__ = ['A']\n", "pkg/a.py": text}
+    done = mended(files)
+    assert done.report.findings == ()
+    assert [text_of(done, name).count("def __getattr__") for name in ("__init__.py", "a.py")] == [1, 1]
+
+
 def test_lines_end_as_they_ended(mended: Mend) -> None:
     done = mended({"pkg/a.py": f"import torch\r\nX = {PROBE}\r\n\r\ndef f(é='ü'):\r\n    return é, X\r\n"})
     text = text_of(done)

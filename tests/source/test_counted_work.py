@@ -116,6 +116,21 @@ def test_work_ends_with_the_budget(name: str, tmp_path: Path, monkeypatch: pytes
     assert_bounded(ENDED[name], observation, count)
 
 
+def test_a_long_call_leaves_some_of_the_budget_to_the_calls_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "_STATEMENTS", STEPS)
+    program = (
+        f"import torch\n{ITEMS}"
+        "def long(): return [(a, b, c, d) for a in X for b in X for c in X for d in X]\n"
+        "def given(value):\n    return value\nlong()\nNAME = given(torch.cuda.get_device_name)()\n"
+    )
+    write({"code.py": program}, tmp_path)
+    observation = observe([tmp_path])
+    assert [one.what for one in observation.unfinished] == ["budget"]
+    assert [effect.chain.steps[-1].symbol for effect in observation.effects] == ["torch.cuda.get_device_name"]
+
+
 @pytest.mark.parametrize("name", SHORT)
 def test_what_would_be_large_is_not_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     observation, count = followed(SHORT[name], tmp_path, monkeypatch)

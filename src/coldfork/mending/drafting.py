@@ -101,14 +101,14 @@ def _composed(
         drafts = drafted()
         edits: list[Edit] = []
         by_path: dict[str, list[Replacement]] = {}
-        group = ""
+        shares: set[str] = set()
         for path, draft in drafts:
             by_path.setdefault(path, []).extend(draft.replacements)
             if draft.adds:
-                group = f"{path}:{draft.adds}"
+                shares.add(f"{path}:{draft.adds}")
                 by_path[path] = _once(by_path[path], draft.adds)
             if draft.has_getattr:
-                group = f"{path}:__getattr__"
+                shares.add(f"{path}:__getattr__")
         for path, replacements in by_path.items():
             source = project.tree(path).source
             replaced(source, replacements)
@@ -122,7 +122,7 @@ def _composed(
         return Fix(cause.id, Applicability.SHOWN, shown, tuple(edits))
     doubts = [doubt for _, draft in drafts for doubt in draft.doubts]
     applicability = Applicability.UNSAFE if doubts else Applicability.SAFE
-    return Fix(cause.id, applicability, doubts[0] if doubts else "", tuple(edits), group)
+    return Fix(cause.id, applicability, doubts[0] if doubts else "", tuple(edits), frozenset(shares))
 
 
 def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:

@@ -184,7 +184,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
     """Return as many of these fixes as do not overlap, preferring the first ones."""
     chosen: list[Fix] = []
     for fix in fixes:
-        if not any(_touch(fix, other) or (fix.group and fix.group == other.group) for other in chosen):
+        if not any(_touch(fix, other) or fix.shares & other.shares for other in chosen):
             chosen.append(fix)
     return chosen
 

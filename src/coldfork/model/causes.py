@@ -167,10 +167,8 @@ class Fix:
     reason: str
     """Why it is not safe; empty if it is."""
     edits: tuple[Edit, ...]
-    group: str = ""
-    """Only one fix of a group is applied at a time; the next is drafted again, and uses what the first has
-    added.
-    """
+    shares: frozenset[str] = frozenset()
+    """What it adds for other fixes to share: one of them is applied, and the next drafted anew."""
 
 
 @dataclass(frozen=True, slots=True)

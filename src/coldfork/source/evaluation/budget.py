@@ -15,6 +15,10 @@ _STATEMENTS_OF_CALL_IN_A_HURRY = 300
 #: The limit for test modules, which is lower because they build values of all kinds during collection.
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
+#: Following a call costs as much as this many statements.
+_OF_CALL = 5
+#: This fraction of what is left is kept for the calls below one that a module makes.
+_SHARE_KEPT = 8
 #: This many elements of a list, tuple or dictionary display take about as long as one statement.
 FEW_ELEMENTS = 8
 #: This many items of a container are traversed or copied in about the time of one statement.
@@ -51,6 +55,16 @@ class Budget:
         """Start over, to follow a function whose callers are unknown."""
         self.left = _STATEMENTS_OF_CALL_IN_A_HURRY if hurried else _STATEMENTS_OF_CALL
         self.depth = self.loops = 0
+
+    def enter_call(self) -> int:
+        """Charge for a call, and return how many statements to set aside while it is followed.
+
+        A call that the module itself makes leaves some to the calls below it.
+        """
+        kept = 0 if self.depth else self.left // _SHARE_KEPT
+        self.left -= kept + _OF_CALL
+        self.depth += 1
+        return kept
 
     def charge_display(self, elements: int) -> None:
         """Charge for the elements of a list, tuple or dictionary display, or the arguments of a call, in code

@@ -256,8 +256,7 @@ def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> C
     left, shared, mark = budget.left, ev.journal.shared, ev.journal.mark()
     functions_known = ev.unproductive_calls.begin(place)
     alone = not ev.joining
-    budget.left -= 5
-    budget.depth += 1
+    kept = budget.enter_call()
     ev.failing.append({})
     outer, program.consulted = program.consulted, call.function.module.bit
     try:
@@ -266,12 +265,13 @@ def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> C
         program.consulted |= outer
         ev.failing.pop()
         budget.depth -= 1
+    # The same call would use up the budget again, so its incomplete result is kept as final.
+    final = budget.ran_out(left)
+    budget.left += kept
     if left - budget.left >= LONG:
         ev.unproductive_calls.record_slow_call(place, result, functions_known)
     alike = ev.unread_texts.learn(key, call.positional, result, ev.journal.is_as_at(mark))
     result = result._replace(value=unwatched(result.value))
-    # The same call would use up the budget again, so its incomplete result is cached as if it were final.
-    final = budget.ran_out(left)
     if ev.memo.remember(key, result._replace(cut=budget.cut) if final else result, shared, regardless=final):
         ev.journal.settle(mark)
     if alike is not None:

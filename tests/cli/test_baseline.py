@@ -132,14 +132,13 @@ def test_write_takes_a_file_paths_and_the_flags_of_the_analysis(run: Run, projec
     assert json.loads((project / "accepted.json").read_text(encoding="utf-8"))["profile"] == "rocm"
 
 
-def test_a_path_in_the_files_place_is_noticed(run: Run, project: Path, engine: Any) -> None:
-    result = run("baseline", "write", "src")
-    assert (result.exit_code, engine.requests) == (2, [])
-    assert result.stderr == snapshot(
-        "coldfork: src is a folder; name the file first: coldfork baseline write coldfork-baseline.json src\n"
-    )
+def test_a_path_in_the_files_place_is_a_path(run: Run, project: Path, engine: Any) -> None:
     source = project / "src" / "engine" / "core.py"
-    assert run("baseline", "write", str(source)).exit_code == 2
+    for path in (Path("src"), source):
+        (project / "coldfork-baseline.json").unlink(missing_ok=True)
+        assert run("baseline", "write", str(path)).exit_code == 0
+        assert engine.request.paths == (path,)
+        assert (project / "coldfork-baseline.json").exists()
     assert source.read_text(encoding="utf-8") == "import torch\n"
 
 

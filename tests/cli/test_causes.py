@@ -82,7 +82,7 @@ error[device-init-at-import] importing engine.ops.dequant wakes cuda
      coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --fix  (mends what it can)
 """)
 
 
@@ -118,7 +118,7 @@ error[driver-init-at-import] importing engine.moe wakes cuda: it initialises the
      coldfork rule driver-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 5 modules in T
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --fix  (mends what it can)
 """)
 
 
@@ -140,7 +140,7 @@ error[device-init-at-import] importing engine.k0 wakes cuda
       engine/k3.py:3
 
 4 causes: 4 certain, 4 failing the check; 5 modules in T
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --fix  (mends what it can)
 """)
 
 
@@ -560,7 +560,7 @@ error[device-init-at-import] running tools/run wakes cuda
      nothing happens before the right process asks; read more: coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 1 module in T
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --fix  (mends what it can)
 """)
 
 
@@ -660,7 +660,7 @@ error[device-init-at-import] importing engine.constants wakes cuda
      coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 3 modules in T
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --fix  (mends what it can)
 """)
     (cause,) = document(check("--format", "json"))["causes"]
     assert cause["line"] == 5
@@ -759,7 +759,8 @@ error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engi
      engine.ops.dequant where it is used; read more: coldfork rule eager-reexport
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T; 1 known to the baseline
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --baseline coldfork-baseline.json --fix  (mends what
+    it can)
 """),
     )
     (line,) = check(*AGAINST, "--format", "concise").stdout.splitlines()
@@ -786,7 +787,8 @@ error[waking-import] importing engine.attention wakes cuda by importing engine.o
      reported too; read more: coldfork rule waking-import
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T; 1 known to the baseline
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --site-packages nothing --no-cache --baseline coldfork-baseline.json --fix  (mends what
+    it can)
 """),
     )
     said_in_json = document(check(*AGAINST, "--format", "json"))

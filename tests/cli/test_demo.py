@@ -104,8 +104,7 @@ error[fork-after-device-init] serve forks after it has woken cuda, and serve
      coldfork rule fork-after-device-init
 
 2 causes: 2 certain, 2 failing the check; 5 modules in TIME
-next: coldfork baseline write  (accepts today's findings, so that only new ones
-    fail)
+next: coldfork check . --fix  (mends what it can)
 
 2. Is that so? probe imports the engine in a fresh Python that has a virtual
 H100, and sees the same line wake it.
@@ -119,9 +118,12 @@ woken: importing engine wakes cuda
       engine                        engine/__init__.py:1
       engine.launcher               engine/launcher.py:4
       engine.attention              engine/attention.py:5
-   = every process that imports this module can no longer fork workers that use the GPU
-   = seen on virtual:h100 in a fresh interpreter that N modules in TIME
-   = help: compute it on first use, not while the module is imported; read more: coldfork rule driver-init-at-import
+   = every process that imports this module can no longer fork workers that use
+     the GPU
+   = seen on virtual:h100 in a fresh interpreter that N modules in 280
+     ms
+   = help: compute it on first use, not while the module is imported; read more:
+           coldfork rule driver-init-at-import
 
 1 woken of 1 module on virtual:h100 in TIME
 

@@ -27,8 +27,9 @@ def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_version(run: Run) -> None:
-    result = run("--version")
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(run: Run, flag: str) -> None:
+    result = run(flag)
     assert (result.exit_code, result.stdout) == (0, f"coldfork {__version__}\n")
 
 
@@ -45,9 +46,9 @@ Usage: coldfork [OPTIONS] COMMAND [ARGS]...
   whole chain of calls from that line to the device.
 
 Options:
-  --version   Show the version and exit.
-  --debug     Show the traceback when coldfork itself fails.
-  -h, --help  Show this message and exit.
+  -V, --version  Show the version and exit.
+  --debug        Show the traceback when coldfork itself fails.
+  -h, --help     Show this message and exit.
 
 Commands:
   demo        Break and mend a small program, step by step.
@@ -170,10 +171,11 @@ def test_debug_shows_the_traceback(
     assert result.stderr.endswith("ZeroDivisionError: oops\n")
 
 
-def test_an_interrupt_is_quiet(run: Run, failing: Callable[[BaseException], None]) -> None:
+def test_an_interrupt_is_told_in_a_word(run: Run, failing: Callable[[BaseException], None]) -> None:
     failing(KeyboardInterrupt())
     result = run("rule")
-    assert (result.exit_code, result.stdout, result.stderr.strip()) == (130, "", "")
+    # The first line is the one on which the terminal shows ^C.
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "\ncoldfork: interrupted\n")
 
 
 def test_the_module_runs_like_the_command() -> None:

@@ -28,17 +28,42 @@ def written(folder: Path, name: str, moment: float) -> Path:
 
 def test_the_latest_are_kept(tmp_path: Path) -> None:
     files = [written(tmp_path, name, moment) for name, moment in (("b", 10), ("a", 20), ("c", 5))]
-    assert surplus(files, 1, now=10 * HOUR) == [files[0], files[2]]
-    assert surplus(files, 3, now=10 * HOUR) == []
+    assert surplus(files, 1, 100) == [files[0], files[2]]
+    assert surplus(files, 3, 100) == []
 
 
-def test_what_may_be_in_use_is_kept(tmp_path: Path) -> None:
-    files = [written(tmp_path, name, moment) for name, moment in (("b", 10), ("a", 20))]
-    assert surplus(files, 0, now=HOUR + 20) == [files[0]]
+def test_large_ones_make_room_however_few_and_new_they_are(tmp_path: Path) -> None:
+    files = [written(tmp_path, name, moment) for name, moment in (("b", 10), ("a", 20), ("c", 5))]
+    for file in files:
+        os.truncate(file, 60)
+        os.utime(file, (file.stat().st_atime,) * 2)
+    assert surplus(files, 20, 100) == [files[0], files[2]]
+
+
+def test_a_recording_in_use_is_kept(tmp_path: Path) -> None:
+    variables = {"COLDFORK_STATE_DIR": str(tmp_path)}
+    code = (
+        "from coldfork.launch.state_folder import new_place\n"
+        f"print(new_place({variables!r}, 'linux'), flush=True)\ninput()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        made = Path(os.fsdecode(holder.stdout.readline().strip()))
+        held = made.rename(made.with_name("run-held.coldfork"))
+        os.utime(held, (1, 1))
+        for number in range(KEPT):
+            written(held.parent, f"run-{number}.coldfork", HOUR + number)
+        new_place(variables, "linux")
+        assert held.exists()
+        holder.communicate(b"\n")
+    new_place(variables, "linux")
+    assert not held.exists()
 
 
 def test_what_is_gone_by_then_is_nothing_to_delete(tmp_path: Path) -> None:
-    assert surplus([tmp_path / "gone"], 0) == []
+    assert surplus([tmp_path / "gone"], 0, 0) == []
 
 
 def test_links_on_the_way_are_resolved(tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ deep               1            -            -            1
 vllm               1            -            -            1
 total              2            -            -            2
 
+file                                          certain  conditional     possible        total
+deep.py                                             1            -            -            1
+vllm/v1/attention/backends/flash_attn.py            1            -            -            1
+total                                               2            -            -            2
+
 modules    945 (120 yours)
 files      940 read, 13.6 MB, 5 from the cache, 1 skipped
 time       1.23 s
@@ -58,4 +63,5 @@ def test_many_packages_are_summed_up(report_of: ReportMaker, flash_attn: Finding
     ]
     lines = render(report_of(*findings), Options()).splitlines()
     assert "and 3 causes in 3 more packages" in lines
-    assert sum(line.startswith(("package0", "package1")) for line in lines) == 15
+    assert "and 3 causes in 3 more files" in lines
+    assert sum(line.startswith(("package0", "package1")) for line in lines) == 15 + 15

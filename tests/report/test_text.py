@@ -34,7 +34,7 @@ error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wak
    = help: compute it on first use; read more: coldfork rule device-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --fix  (mends what it can)
 """)
 
 
@@ -67,7 +67,7 @@ error[waking-import] importing vllm.engine imports vllm.v1.attention.backends.fl
      read more: coldfork rule waking-import
 
 2 causes: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.23 s
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --fix  (mends what it can)
 """)
 
 
@@ -93,7 +93,7 @@ error[driver-init-at-import] importing deep initialises the CUDA driver
    = help: compute it on first use; read more: coldfork rule driver-init-at-import
 
 1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --fix  (mends what it can)
 """)
 
 
@@ -251,7 +251,7 @@ error[device-init-at-import] importing x wakes \\x9b31mcuda
   \\x1b[0m.py: NUL \\x00
 
 1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s; 1 not read
-next: coldfork baseline write  (accepts today's findings, so that only new ones fail)
+next: coldfork check --fix  (mends what it can)
 """)
 
 

@@ -178,6 +178,7 @@ SETTINGS = (
         "Run only these rules; repeatable, or separated by commas.",
         (),
         metavar="NAME",
+        alias="select",
         refuse=refuse_rule,
     ),
     Setting(
@@ -291,7 +292,13 @@ SETTINGS = (
         refuse=refuse_command,
     ),
     Setting(
-        "format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS["finding"]), output_only=True
+        "format",
+        Kind.TEXT,
+        "The output format.",
+        "text",
+        choices=tuple(FORMATS["finding"]),
+        alias="output-format",
+        output_only=True,
     ),
     Setting(
         "output",

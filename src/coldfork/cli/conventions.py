@@ -40,6 +40,7 @@ def format_option(names: Iterable[str]) -> Callable[[Command], Command]:
     """Return a decorator that adds a `--format` option with these formats; text is the default."""
     return click.option(
         "--format",
+        "--output-format",
         "form",
         type=click.Choice(tuple(names)),
         default="text",

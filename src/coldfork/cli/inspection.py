@@ -16,6 +16,7 @@ from coldfork.checking import inspection as inspections
 from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import CheckRequest, paths_or_default, request_of
 from coldfork.cli import options, output
+from coldfork.cli.module_names import refuse_file
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Trace
 from coldfork.report.shared.progress import ProgressBar
@@ -24,7 +25,8 @@ from coldfork.report.shared.progress import ProgressBar
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
     """Check the paths with the user's settings; return the inspection and those settings."""
     request, settings = asked(context, paths)
-    with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
+    told = False if context.params.get("quiet") else None
+    with ProgressBar(sys.stderr, enabled=told) as bar, _kept_to_the_end():
         return inspections.inspect(request, bar.update), settings
 
 
@@ -42,6 +44,8 @@ def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
+    for name in settings["entry"]:
+        refuse_file(name)
     if overlays and settings["confirm"]:
         raise UsageError("--confirm imports files, and what standard input holds lies in none; give files")
     return request_of(settings, chosen, configuration, overlays), settings

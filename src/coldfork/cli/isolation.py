@@ -94,6 +94,7 @@ SWITCHES = {
     "--report": ("report", True),
     "--no-report": ("report", False),
     "--quiet": ("quiet", True),
+    "-q": ("quiet", True),
 }
 
 

@@ -40,6 +40,15 @@ def wants_colour(
     return watched and environment.get("TERM") != "dumb"
 
 
+def link_form(choice: str, environment: Mapping[str, str] = os.environ, stream: TextIO | None = None) -> str:
+    """Return the form of links to files on a stream, standard output by default; empty if it shows none."""
+    if choice == "never" or not terminals.is_terminal(sys.stdout if stream is None else stream):
+        return ""
+    from coldfork.report.shared.links import link_form
+
+    return link_form(environment)
+
+
 def encoding() -> str:
     """Return the encoding of standard output."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -11,7 +11,7 @@ import click
 
 from coldfork import __version__
 from coldfork.cli.conventions import debug_option
-from coldfork.cli.failures import DEBUG, ERROR, INTERRUPTED, explained
+from coldfork.cli.failures import DEBUG, ERROR, INTERRUPTED, explained, note
 from coldfork.model.errors import UsageError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -77,6 +77,7 @@ class Program(click.Group):
             error.show()
             return ERROR
         except (click.Abort, KeyboardInterrupt):
+            note("interrupted")  # click has ended the line on which the terminal showed ^C
             return INTERRUPTED
         except Exception as error:
             return explained(error, debug=DEBUG in (sys.argv[1:] if args is None else args))
@@ -87,7 +88,7 @@ def program(commands: Mapping[str, tuple[str, str]]) -> Program:
     """Return the whole command, with these subcommands."""
 
     @click.group(cls=Program, epilog=EPILOG, context_settings=_CONTEXT)
-    @click.version_option(__version__, prog_name="coldfork", message="%(prog)s %(version)s")
+    @click.version_option(__version__, "-V", "--version", message=f"coldfork {__version__}")
     @debug_option
     def cli() -> None:
         """Keep the accelerator cold until the right process wakes it.

@@ -26,6 +26,7 @@ def rendering(settings: Mapping[str, Any]) -> Options:
         version=__version__,
         width=None if settings["output"] else output.terminal_width(),
         colour=on_screen and output.wants_colour(settings["color"]),
+        links=output.link_form(settings["color"]) if on_screen else "",
         encoding=output.encoding() if on_screen else "utf-8",
     )
 

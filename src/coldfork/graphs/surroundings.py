@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
+from coldfork.graphs.progress_bar import ProgressBar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.graphs.descriptors import BatchDescriptor
-
-_WIDTH = 20
 
 Progress = Callable[[int, int, "BatchDescriptor | None"], None]
 """Called with the number of batches done, the total, and the next batch (None at the end)."""
 
 
 def teller(progress: Progress | bool) -> Progress:
-    """Return a function that reports progress: the caller's own, one for a bar on a terminal, or a silent
-    one.
-    """
+    """Return a function that reports progress: the caller's own, a bar, or a silent one."""
     if callable(progress):
         return progress
-    return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
-
-
-def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
-    filled = _WIDTH * done // max(total, 1)
-    what = "" if descriptor is None else f" {descriptor}"
-    end = "\n" if descriptor is None else ""
-    sys.stderr.write(f"\r\x1b[Kcapturing {'█' * filled}{'░' * (_WIDTH - filled)} {done}/{total}{what}{end}")
-    sys.stderr.flush()
+    if not progress:
+        return lambda done, total, descriptor: None
+    bar = ProgressBar("capturing")
+    return lambda done, total, descriptor: bar.show(
+        done, total, "" if descriptor is None else f"{descriptor}"
+    )
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from coldfork.model.folders import user_state
 
 ENDING = ".coldfork"
 KEPT = 20
-"""The number of recordings that are kept in the state folder; the oldest are deleted."""
+MOST_BYTES = 100 << 20
+"""How many recordings, and how many bytes of them, are kept in the state folder; the oldest are deleted."""
 _BEGINNING = b'{"event":"header"'
 
 
@@ -42,7 +43,15 @@ def chosen_place(file: Path) -> Path:
 
 
 def _take(place: Path, file: Path) -> None:
-    """Lock a recording for the life of this process; raise an error if another process has locked it."""
+    """Lock a recording as long as this process lives; raise an error if another process has locked it."""
+    try:
+        _lock(place)
+    except BlockingIOError:
+        raise UsageError(f"{file} is being recorded to; name another file with --output") from None
+
+
+def _lock(place: Path) -> int:
+    """Lock a recording, and return the descriptor that holds the lock; some file systems have none."""
     import fcntl
 
     descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -50,10 +59,10 @@ def _take(place: Path, file: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise UsageError(f"{file} is being recorded to; name another file with --output") from None
+        raise
     except OSError:
-        # This file system has no locks, so do without.
-        os.close(descriptor)
+        pass
+    return descriptor
 
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
@@ -64,10 +73,15 @@ def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.p
     folder = state / "recordings"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in surplus(folder.glob(f"run-*{ENDING}"), KEPT - 1):
+        for old in surplus(folder.glob(f"run-*{ENDING}"), KEPT - 1, MOST_BYTES):
             with suppress(OSError):
-                place.unlink()
-        return _made_new(folder)
+                # Whoever records to it holds it locked.
+                os.close(_lock(old))
+                old.unlink()
+        place = _made_new(folder)
+        with suppress(OSError):
+            _lock(place)
+        return place
     except OSError as error:
         raise UsageError(
             f"cannot write a recording in {folder}: {error.strerror}; name another file with --output"
@@ -95,22 +109,22 @@ def _make(place: Path, how: int) -> None:
     os.close(os.open(place, flags, 0o600))
 
 
-_IN_USE_SECONDS = 3600.0
-
-
 def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
     """Return the state folder; None if the environment does not determine it."""
     named = user_state(environment, platform)
     return None if named is None else Path(os.path.realpath(named))
 
 
-def surplus(entries: Iterable[Path], kept: int, now: float | None = None) -> list[Path]:
-    """Return all files except the latest ones, and except those written within the last hour, which may be in
-    use.
-    """
+def surplus(entries: Iterable[Path], kept: int, most_bytes: int) -> list[Path]:
+    """Return all but the latest files: so many of them at most, and so many bytes."""
     written = []
     for entry in entries:
         with suppress(OSError):
-            written.append((entry.stat().st_mtime, entry))
-    before = (time.time() if now is None else now) - _IN_USE_SECONDS
-    return [entry for moment, entry in sorted(written, reverse=True)[kept:] if moment < before]
+            status = entry.stat()
+            written.append((status.st_mtime, entry, status.st_size))
+    beyond = []
+    for number, (_, entry, size) in enumerate(sorted(written, reverse=True)):
+        most_bytes -= size
+        if number >= kept or most_bytes < 0:
+            beyond.append(entry)
+    return beyond

@@ -86,4 +86,15 @@ class LeaseError(ColdforkError):
 
 
 class UnsafeForkWarning(RuntimeWarning):
-    """Under `guard("warn")`: the child of a fork inherits something that it cannot use."""
+    """Under `guard("warn")`: a fork's child inherits something that it cannot use."""
+
+
+def leave_out_first_frame(error: BaseException) -> None:
+    """Take the function that caught an error out of its traceback; a bare `raise` does not put it back.
+
+    A wrapper of ours around a function of the program calls it, so that the program's traceback shows only
+    the program.
+    """
+    trace = error.__traceback__
+    if trace is not None and trace.tb_next is not None:
+        error.__traceback__ = trace.tb_next

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
+from coldfork.model.errors import leave_out_first_frame
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,14 +80,17 @@ class WakingCalls:
         @wraps(original)
         def watched(*arguments: Any, **named: Any) -> Any:
             me = get_ident()
-            if me in self._inside:
-                return original(*arguments, **named)
+            outermost = me not in self._inside
             self._inside.add(me)
             try:
                 return original(*arguments, **named)
+            except BaseException as error:
+                leave_out_first_frame(error)
+                raise
             finally:
-                self._inside.discard(me)
-                self._look(_Here(sys._getframe(1), name))
+                if outermost:
+                    self._inside.discard(me)
+                    self._look(_Here(sys._getframe(1), name))
 
         return watched
 

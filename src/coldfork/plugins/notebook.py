@@ -1,6 +1,6 @@
 """The extension that `%load_ext coldfork` loads: magics, displays, and the cell that woke a device.
 
-    %coldfork state          the state of every accelerator in this kernel, and who woke it
+    %coldfork [state]        the state of every accelerator in this kernel, and who woke it
     %coldfork decide         how this kernel may start processes now, and why
     %%coldfork run           runs the cell as a program of its own, watched, and shows the verdict
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from coldfork.observe.watch import Watch
 
 NAME = "coldfork"
-_USAGE = "%coldfork state, %coldfork decide [TARGET], or %%coldfork run [OPTIONS] above the code to run"
+_USAGE = "%coldfork [state], %coldfork decide [TARGET], or %%coldfork run [OPTIONS] above the code to run"
 _UNSURE, _OR = "unknown: ", " or "
 """The texts before and between several possible wakers."""
 _PAGE_STYLE = "width: 100%; height: 40em; border: 0"
@@ -89,7 +89,7 @@ class NotebookExtension:
     def line(self, text: str) -> object:
         """Run the line magic."""
         what, *rest = shlex.split(text) or [""]
-        if what == "state" and not rest:
+        if what in ("", "state") and not rest:
             self._cells.poll()
             return States(state())
         if what == "decide" and len(rest) < 2:

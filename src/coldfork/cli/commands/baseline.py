@@ -18,6 +18,7 @@ from coldfork.report.shared.quantities import plural
 _EPILOG = """\b
 Examples:
   coldfork baseline write                              accept what `coldfork check` finds today
+  coldfork baseline write src/                         accept what it finds there
   coldfork baseline write coldfork-baseline.json src/  the same, for these paths
   coldfork check --baseline coldfork-baseline.json     report only what is new
   coldfork baseline prune                              drop findings that no longer occur
@@ -49,10 +50,15 @@ def baseline() -> None:
 @debug_option
 @click.pass_context
 def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Accept all current findings: FILE is written from scratch."""
+    """Accept all current findings: FILE is written from scratch.
+
+    FILE may be left out: a folder or a Python file in its place is a path to check.
+    """
     from coldfork.cli.inspection import complain, inspect
     from coldfork.rules.causes.newcomers import warm_modules
 
+    if _is_code(file):
+        file, paths = Path(baseline_file.DEFAULT_FILE), (file, *paths)
     _refuse_foreign(file)
     inspection = inspect(context, paths)[0]
     complain(inspection)
@@ -105,13 +111,13 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
         output.write(f"Next: coldfork check --baseline {file} shows the new ones\n")
 
 
+def _is_code(path: Path) -> bool:
+    """Return whether a path is something to check, and so cannot be meant as the file to write."""
+    return path.is_dir() or path.suffix in (".py", ".pyi", ".ipynb")
+
+
 def _refuse_foreign(file: Path) -> None:
-    """Refuse to overwrite a file that is not a baseline, such as a source file that was named by mistake."""
-    if file.is_dir():
-        raise UsageError(
-            f"{file} is a folder; name the file first: "
-            f"coldfork baseline write {baseline_file.DEFAULT_FILE} {file}"
-        )
+    """Refuse to overwrite a file that is not a baseline."""
     if file.exists() and file.stat().st_size:
         try:
             baseline_file.load(file)

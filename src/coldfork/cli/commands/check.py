@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ONCE = frozenset({
     "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",
+    "quiet", "statistics",
 })  # fmt: skip
 """The options that a suggested next command does not repeat."""
 _FOR_AN_AGENT = 20
@@ -96,6 +97,7 @@ Next: coldfork rule NAME explains a finding.
     help="Check again whenever a file changes that the result depends on, until Ctrl-C; the exit status "
     "is that of the last check.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Print the findings alone: no progress, no summary.")
 @debug_option
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
@@ -239,6 +241,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
         fail_for=inspection.request.fail_for,
         tests=settings["tests"],
         all_ways=settings["all-ways"],
+        quiet=click.get_current_context().params["quiet"],
         limit=_limit(settings),
         command=typed(click.get_current_context(), but=_ONCE),
         locate=inspection.locate,

@@ -144,7 +144,7 @@ def _number_of_runs(
     help="Fork it from a server that has imported these already, such as torch,transformers; see "
     "coldfork warm.",
 )
-@click.option("--quiet", is_flag=True, help="Print nothing except what the script prints.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing except what the script prints.")
 @click.argument("script", metavar="SCRIPT|-m MODULE", type=click.UNPROCESSED)
 @click.argument("args", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @debug_option

@@ -13,6 +13,7 @@ from coldfork.checking import configuration
 from coldfork.cli import options, output
 from coldfork.cli.conventions import debug_option
 from coldfork.cli.failures import INTERRUPTED
+from coldfork.cli.module_names import refuse_name
 from coldfork.cli.options import PROBE_SETTINGS
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.surroundings import surroundings
@@ -107,17 +108,6 @@ def _probe(
     wanted = (*modules, *(module for package in packages for module in modules_of(package, setup)))
     with ProgressBar(sys.stderr, guesses=True) as bar:
         return probe(ProbeRequest(wanted, setup, settings["jobs"]), bar.update)
-
-
-def refuse_name(name: str) -> None:
-    """Refuse a name that no import statement could contain."""
-    if all(part.isidentifier() for part in name.split(".")):
-        return
-    hint = ""
-    if name.endswith(".py"):
-        dotted = name.removesuffix(".py").strip("./").removeprefix("src/").replace("/", ".")
-        hint = f"; write {dotted}, if that is how it is imported"
-    raise UsageError(f"{name!r} is not the name of a module{hint}")
 
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:

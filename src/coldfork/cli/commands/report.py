@@ -30,6 +30,7 @@ A page needs no network and holds no source line unless --with-source is given.
 @click.argument("other", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--format",
+    "--output-format",
     "form",
     type=click.Choice(tuple(FORMATS["recording"])),
     help="The output format; without it the ending of --output decides: .html, .json, .trace.json, "

@@ -12,7 +12,8 @@ import click
 from coldfork import __version__
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, debug_option
-from coldfork.model.errors import ColdforkError
+from coldfork.cli.module_names import refuse_file
+from coldfork.model.errors import ColdforkError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ Examples:
   coldfork run --follow -m engine.serve       the processes that it starts are watched, too
   coldfork run --virtual h100:2 train.py      on a machine without a GPU
   coldfork run -X dev -W error train.py       Python's own options have one dash
+  coldfork run -- python3.12 train.py         with the Python that the command names
   coldfork run --exact engine.core train.py   which line of engine.core it was
 
 \b
@@ -104,7 +106,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
 @click.option(
     "--strict", is_flag=True, help="End with 1 if a process suffers from a device awake before its fork."
 )
-@click.option("--quiet", is_flag=True, help="Print nothing except what the program prints.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing except what the program prints.")
 @click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
 @debug_option
 @click.pass_context
@@ -141,9 +143,14 @@ def run(
         from coldfork.virtual import parse
 
         parse(virtual)
+    named, line = run.without_python(line)
+    if named is not None and python is not None:
+        raise UsageError(f"--python names one interpreter and the command another: {python}, {named}")
+    if line.program[:1] == ("-m",):
+        refuse_file(line.program[1])
     plan = run.WatchPlan(
         program=line,
-        python=find_interpreter(python),
+        python=find_interpreter(named or python),
         recording=state_folder.chosen_place(file) if file else state_folder.new_place(),
         limit=limit,
         follow=follow,
@@ -189,12 +196,14 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
 
 def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
     from coldfork.report.recordings.text import verdict
+    from coldfork.report.shared import terminals
     from coldfork.report.shared.options import Options
 
     view = Options(
         version=__version__,
-        width=None,
+        width=terminals.columns(sys.stderr),
         colour=output.wants_colour("auto", stream=sys.stderr),
+        links=output.link_form("auto", stream=sys.stderr),
         encoding=getattr(sys.stderr, "encoding", None) or "utf-8",
     )
     lines = [verdict(recording, view).rstrip("\n"), f"recorded in {plan.recording}"]

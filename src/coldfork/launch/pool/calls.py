@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from collections import deque
 from time import monotonic
+
+from coldfork.model.errors import leave_out_first_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], object]
     Submit = Callable[..., Future[Any]]
-
-
-_WIDTH = 20
 
 
 def mapped(
@@ -48,6 +46,9 @@ def _results(
             result = [_result(ahead.popleft(), until)]
             ahead.extend(submit(*call) for call in itertools.islice(calls, 1))
             yield result.pop()
+    except BaseException as error:
+        leave_out_first_frame(error)
+        raise
     finally:
         for future in ahead:
             future.cancel()
@@ -56,6 +57,9 @@ def _results(
 def _result(future: Future[Any], until: float | None) -> Any:
     try:
         return future.result(None if until is None else until - monotonic())
+    except BaseException as error:
+        leave_out_first_frame(error)
+        raise
     finally:
         future.cancel()
         del future
@@ -111,11 +115,15 @@ async def streamed(
 
 
 def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
-    """Call `progress` with the number of finished futures each time one finishes."""
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    tell = progress if callable(progress) else _bar if progress and is_terminal else None
-    if tell is None:
+    """Report the number of finished futures, each time one finishes."""
+    if not progress:
         return
+    if callable(progress):
+        tell = progress
+    else:
+        from coldfork.graphs.progress_bar import ProgressBar
+
+        tell = ProgressBar().show
     every = list(futures)
     lock = threading.Lock()
     done = 0
@@ -128,10 +136,3 @@ def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
 
     for future in every:
         future.add_done_callback(count)
-
-
-def _bar(done: int, total: int) -> None:
-    filled = _WIDTH * done // max(total, 1)
-    end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\x1b[K{'█' * filled}{'░' * (_WIDTH - filled)} {done}/{total}{end}")
-    sys.stderr.flush()

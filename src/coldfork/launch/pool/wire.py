@@ -21,6 +21,7 @@ import traceback
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.pool.payload import LostDescriptorError, Payload, reducers
+from coldfork.model.errors import leave_out_first_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -311,6 +312,7 @@ def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
         function, arguments, keywords = unpack(data, memory)
         return RETURNED, pack(function(*arguments, **keywords))
     except BaseException as error:
+        leave_out_first_frame(error)
         return RAISED, raised(error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _WITH_VALUE = frozenset("WX")
 _PLAIN = frozenset("bBdiOPqRsuvx")
 #: With these options, Python only prints something, so there is no program to watch.
 _ASKING = frozenset("V?")
+_INTERPRETER = re.compile(r"(python|pypy)[0-9.]*t?(\.exe)?", re.IGNORECASE)
 SMALLEST_LIMIT = 16 * 1024
 #: Room reserved for the line that is added at the program's end.
 _OWN_SHARE = 512
@@ -54,7 +56,7 @@ def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ..
     waiting = list(reversed(words))
     while waiting:
         word = waiting.pop()
-        if word == "--help" or (word.startswith("--") and word != "--"):
+        if word in ours or (word.startswith("--") and word != "--"):
             taken.append(word)
             if ours.get(word) and waiting:
                 taken.append(waiting.pop())
@@ -69,6 +71,22 @@ def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ..
         else:
             options.extend(used)
     return tuple(taken), PythonLine(tuple(options))
+
+
+def without_python(line: PythonLine) -> tuple[str | None, PythonLine]:
+    """Return the interpreter that the words begin with, as in `run -- python x.py`, and what it runs.
+
+    A script that lies at hand under such a name is run as a script.
+    """
+    words = line.program[1:] if line.program[:1] == ("--",) else line.program
+    if not words or line.options or not _INTERPRETER.fullmatch(Path(words[0]).name):
+        return None, line
+    if Path(words[0]).is_file() and not os.access(words[0], os.X_OK):
+        return None, line
+    others, rest = split(words[1:], {})
+    if others:
+        raise UsageError(f"{others[0]} runs no program; give it to {words[0]} itself")
+    return words[0], rest
 
 
 def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 
+from coldfork.model.errors import leave_out_first_frame
 from coldfork.observe.forking.handlers import leaves_the_program
 
 TYPE_CHECKING = False
@@ -156,6 +157,7 @@ class Touches:
                 return original(*arguments, **named)
             except Exception as error:
                 self.hear(error, certainly)
+                leave_out_first_frame(error)
                 raise
 
         return guarded

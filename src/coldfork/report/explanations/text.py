@@ -17,6 +17,7 @@ from coldfork.model.diagnosis import (
 )
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.sheets import Sheet
+from coldfork.report.shared.wrapping import fitted
 
 
 def where(place: Place) -> str:
@@ -86,7 +87,7 @@ _ROLES = {
 
 def render(explanation: Explanation, options: Options) -> str:
     """Write the stories as text that ends with a one-line summary."""
-    return "\n".join(_Page(explanation, Sheet(options)).lines()) + "\n"
+    return "\n".join(fitted(_Page(explanation, Sheet(options)).lines(), options.width)) + "\n"
 
 
 class _Page:

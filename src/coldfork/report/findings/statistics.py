@@ -32,6 +32,8 @@ def render(report: Report, options: Options) -> str:
         lines.append("")
         lines += _table("package", _package_of, causes, letters, columns)
         lines.append("")
+        lines += _table("file", lambda finding: options.locate(finding.path), causes, letters, columns)
+        lines.append("")
     for line in _cost(report):
         lines += wrapped(line, columns, _HANG)
     return "\n".join(lines) + "\n"

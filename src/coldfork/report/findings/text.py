@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from coldfork.model.causes import Cause
@@ -30,7 +31,8 @@ _HANG = 4
 
 def render(report: Report, options: Options) -> str:
     """Write the report as text that ends with a one-line summary."""
-    return "\n".join(_Page(report, options).lines()) + "\n"
+    text = "\n".join(_Page(report, options).lines())
+    return f"{text}\n" if text else ""
 
 
 class _Page:
@@ -38,6 +40,7 @@ class _Page:
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
+        self._options = options
         self._sheet = Sheet(options)
         self._selection = Selection(report, options)
         self._entries = Entries(report, options, self._sheet, self._selection)
@@ -58,7 +61,8 @@ class _Page:
         if self._report.unfinished:
             yield from self._unfinished(self._report.unfinished)
             yield ""
-        yield from self._summary()
+        if not self._options.quiet:
+            yield from self._summary()
 
     def _families(self) -> list[list[Cause]]:
         """Return the causes in groups whose members differ only in place."""
@@ -161,7 +165,7 @@ class _Page:
             from coldfork.report.proof import proof_details
 
             yield from map(self._sheet.say, proof_details(report.proof))
-        command = _next_command(report)
+        command = self._next_command()
         if command:
             yield f"{whole(f'next: {command[0]}')}  ({command[1]})"
 
@@ -175,11 +179,14 @@ class _Page:
         profiles = self._sheet.letters.clean(" and ".join(report.profiles))
         return f"{self._sheet.paint('clean', verdict)} on {profiles}: looked at {examined(report.statistics)}"
 
-
-def _next_command(report: Report) -> tuple[str, str] | None:
-    """Return a command that the user can type next, and its purpose."""
-    if report.gone:
-        return "coldfork baseline prune", "drops from the baseline what is no longer found"
-    if report.failing:
-        return "coldfork baseline write", "accepts today's findings, so that only new ones fail"
-    return None
+    def _next_command(self) -> tuple[str, str] | None:
+        """Return a command that the user can type next, and its purpose."""
+        if self._report.gone:
+            return "coldfork baseline prune", "drops from the baseline what is no longer found"
+        if not self._report.failing:
+            return None
+        if self._report.fixes:
+            failing = next(cause for cause in self._report.causes if self._options.fails(cause))
+            rule = self._selection.first(failing).rule
+            return f"coldfork rule {rule}", "says what it means and what to write instead"
+        return shlex.join((*self._options.command, "--fix")), "mends what it can"

@@ -10,6 +10,7 @@ from coldfork.report.shared.effects import calls_to_device, frame_rows
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, table
+from coldfork.report.shared.wrapping import fitted
 
 _REMEDIES = {
     Stain.DEVICE: "compute it on first use, not while the module is imported",
@@ -114,7 +115,7 @@ _INDENT = "      "
 
 def render(result: Preloading, options: Options) -> str:
     """Write the result as text that ends with the next command to type."""
-    return "\n".join(_Page(result, options).lines()) + "\n"
+    return "\n".join(fitted(_Page(result, options).lines(), options.width)) + "\n"
 
 
 class _Page:

@@ -23,6 +23,7 @@ from coldfork.report.shared.effects import Row, calls_to_device, frame_rows, imp
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, table
+from coldfork.report.shared.wrapping import fitted
 
 _MOST_COLD = 20
 _MOST_OUTPUT = 20
@@ -38,7 +39,7 @@ _STYLES = {
 
 def render(probing: Probing, options: Options) -> str:
     """Write the result as text that ends with a one-line summary."""
-    return "\n".join(_Page(probing, options).lines()) + "\n"
+    return "\n".join(fitted(_Page(probing, options).lines(), options.width)) + "\n"
 
 
 def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:

@@ -17,6 +17,7 @@ from coldfork.report.shared.effects import inside
 from coldfork.report.shared.options import Options, Source
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, column, row
+from coldfork.report.shared.wrapping import fitted
 
 # At most this many siblings with equal descriptions are shown; the rest are only counted.
 _MOST_ALIKE = 3
@@ -147,13 +148,15 @@ def render(recording: Recording, options: Options) -> str:
         import_lines(recording, summed_up, sheet),
         _next(summed_up, sheet),
     )
-    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
+    texts = ("\n".join(fitted(part, options.width)) for part in parts)
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def verdict(recording: Recording, options: Options) -> str:
     """Write only the verdict: which devices were woken, by which lines, and which processes are poisoned."""
     recording, options = for_people(recording, options)
-    return "\n".join(_verdict(outcome(recording), Sheet(options), options.source)) + "\n"
+    lines = _verdict(outcome(recording), Sheet(options), options.source)
+    return "\n".join(fitted(lines, options.width)) + "\n"
 
 
 def _verdict(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:

@@ -29,6 +29,8 @@ class Options:
     width: int | None = None
     """The columns of the terminal; None if the output is not a terminal, so that nothing is cut."""
     colour: bool = False
+    links: str = ""
+    """The form of a link that the terminal can open, with `path` and `line`; empty if it shows none."""
     encoding: str | None = "utf-8"
     """The encoding of the output stream; characters that it lacks are written as escapes."""
     rules: Mapping[str, RuleText] = field(default_factory=dict)
@@ -38,7 +40,9 @@ class Options:
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
     """Causes that concern these audiences make the check fail."""
     tests: bool = False
-    """Whether to show builds, examples and tests, too."""
+    """Also show builds, examples and tests."""
+    quiet: bool = False
+    """Write what was found, and nothing about the check as a whole."""
     all_ways: bool = False
     """Whether to list every module that a cause warms, and every line that leads to it."""
     limit: int | None = None

@@ -25,6 +25,10 @@ class Sheet:
             from coldfork.report.shared.colour import paint
 
             self.paint = paint
+        if options.links:
+            from coldfork.report.shared.links import linking
+
+            self.paint = linking(self.paint, options.links)
         drawn = self._drawn()
         self.branch: str = drawn[0]
         self.last: str = drawn[1]

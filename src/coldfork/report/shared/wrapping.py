@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coldfork.report.shared.characters import cells
 
 _IN_A_PIPE = 110
 """The width of text that does not go to a terminal."""
 _NARROWEST = 60
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_HANG = 4
+_MARGIN = re.compile(r" *(?:(?:=|-->|[0-9]+\.|help:) +)*")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)")
+"""What a terminal shows no character for: a colour, or an end of a link."""
 _HARD = "\0"
 """Stands for a blank at which a line must not be broken; foreign text never contains it here."""
 _FLAG = re.compile(r"(?<= )(--[a-z]+(?:-[a-z]+)*) (?=\w)")
@@ -26,6 +29,19 @@ def whole(text: str) -> str:
 def width_of(columns: int | None) -> int:
     """Return the width at which to wrap text, for a terminal with this many columns or for a pipe."""
     return _IN_A_PIPE if columns is None else max(_NARROWEST, columns)
+
+
+def fitted(lines: Iterable[str], columns: int | None) -> Iterator[str]:
+    """Yield lines so that a terminal with this many columns breaks none of them; in a pipe, all as they are.
+
+    A line is continued below its own text: below the sentence, if it begins with a sign such as `=`.
+    """
+    for line in lines:
+        if columns is None:
+            yield line
+        else:
+            margin = _MARGIN.match(_ESCAPE.sub("", line))
+            yield from wrapped(line, width_of(columns), margin.end() if margin and margin[0] else _HANG)
 
 
 def wrapped(line: str, width: int, hang: int) -> Iterator[str]:

@@ -6,6 +6,8 @@ be closed. Spawn and forkserver have a `_launch` of their own, which is not chan
 
 from __future__ import annotations
 
+from coldfork.model.errors import leave_out_first_frame
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,9 @@ def _wrapper(original: Callable[[Any, Any], None], examiner: Examiner) -> Callab
             return original(self, process_obj)
         try:
             return original(self, process_obj)
+        except BaseException as error:
+            leave_out_first_frame(error)
+            raise
         finally:
             examiner.after_launch()
 

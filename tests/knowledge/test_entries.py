@@ -166,9 +166,10 @@ def test_every_value_is_expected() -> None:
         ("rocm", "pynvml.nvmlInit", True, "NVML works"),
         ("rocm", "amdsmi.amdsmi_init", False, "amdsmi works"),
         ("cuda", "amdsmi.amdsmi_init", True, "amdsmi works"),
+        ("cuda", "torch.mps.empty_cache", True, "there is a GPU of Apple's"),
     ],
 )
-def test_initialising_a_management_library(profile: str, symbol: str, fails: bool, presumes: str) -> None:
+def test_a_call_that_needs_something(profile: str, symbol: str, fails: bool, presumes: str) -> None:
     raises = load(PROFILES[profile], {}).raises[symbol]
     assert (raises.fails, raises.presumes) == (fails, presumes)
 

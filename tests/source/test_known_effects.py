@@ -198,6 +198,33 @@ except pynvml.NVMLError:
     assert_as_expected(text, tmp_path, Setting(runs=False))
 
 
+def test_what_needs_another_kind_of_gpu_raises_and_its_handler_goes_on(tmp_path: Path) -> None:
+    """As DeepSpeed 0.19.8 looks for an accelerator."""
+    text = """
+import torch
+
+def found():
+    name = None
+    try:
+        torch.mps.current_allocated_memory()
+        name = "mps"
+    except (RuntimeError, ImportError):
+        pass
+    if name is None and torch.cuda.is_available():
+        name = "cuda"
+    return name
+
+NAME = found()  # expect: driver-init-at-import
+
+try:
+    torch.mps.synchronize()
+except ImportError:
+    pass
+torch.cuda.init()
+"""
+    assert_as_expected(text, tmp_path, Setting(runs=False))
+
+
 def test_to_apply_what_a_call_returned_is_not_to_make_the_call_again(tmp_path: Path) -> None:
     text = """
 import torch

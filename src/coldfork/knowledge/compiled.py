@@ -8,7 +8,7 @@ from typing import Any
 
 Rows = tuple[tuple[Any, ...], ...]
 
-DIGEST = '71b02f6d26816d2f12108de1'
+DIGEST = '7973a4f74c6ab7c512595b7e'
 
 EFFECTS: Rows = (
     ('helper', ('accelerate.utils.is_bf16_available', 'accelerate.utils.imports.is_bf16_available', 'accelerate.utils.get_max_memory', 'accelerate.utils.modeling.get_max_memory'), (), (), 'creates-context', ('cuda', 'rocm'), (), (), None, None, (), 'torch_xla is not installed', 'accelerate', '', True, 'accelerate 1.15.0 accelerate/utils/imports.py:169: torch.cuda.is_bf16_supported; accelerate/utils/modeling.py get_max_memory: torch.cuda.mem_get_info', 'first-use', '', True, '', ''),
@@ -373,8 +373,9 @@ VALUES: Rows = (
 )
 
 RAISES: Rows = (
-    (('pynvml.nvmlInit', 'pynvml.nvmlInitWithFlags', 'pynvml.nvml.nvmlInit', 'vllm.third_party.pynvml.nvmlInit', 'vllm.third_party.pynvml.nvmlInitWithFlags'), 'nvml', 'NVML works', 'nvidia-ml-py', '', True, 'pynvml.py nvmlInit: raises NVMLError where libnvidia-ml.so.1 is missing or does not answer'),
-    (('amdsmi.amdsmi_init', 'amdsmi.amdsmi_interface.amdsmi_init'), 'rocm', 'amdsmi works', 'amdsmi', '', True, 'amdsmi_interface.py amdsmi_init: raises AmdSmiException where libamd_smi.so does not answer'),
+    (('pynvml.nvmlInit', 'pynvml.nvmlInitWithFlags', 'pynvml.nvml.nvmlInit', 'vllm.third_party.pynvml.nvmlInit', 'vllm.third_party.pynvml.nvmlInitWithFlags'), 'nvml', 'NVML works', '', 'nvidia-ml-py', '', True, 'pynvml.py nvmlInit: raises NVMLError where libnvidia-ml.so.1 is missing or does not answer'),
+    (('amdsmi.amdsmi_init', 'amdsmi.amdsmi_interface.amdsmi_init'), 'rocm', 'amdsmi works', '', 'amdsmi', '', True, 'amdsmi_interface.py amdsmi_init: raises AmdSmiException where libamd_smi.so does not answer'),
+    (('torch.mps.current_allocated_memory', 'torch.mps.driver_allocated_memory', 'torch.mps.recommended_max_memory', 'torch.mps.synchronize', 'torch.mps.empty_cache', 'torch.mps.get_rng_state'), 'mps', "there is a GPU of Apple's", 'RuntimeError', 'torch', '', True, 'torch 2.13.0: RuntimeError: Cannot execute getCurrentAllocatedMemory() without MPS backend'),
 )
 
 HARMLESS: Rows = (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
 # Stands for every accelerator that an entry does not name.
 OTHERWISE = "otherwise"
-NEEDS = ("nvml", *ACCELERATORS)
+NEEDS = ("nvml", "mps", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")
 DOES = ("initialises-driver", "creates-context", "queries-device", "loads-driver")
 KINDS = {"none": None, "true": True, "false": False, "set": None}
@@ -28,7 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "argument", "unless_argument", "presumes", "remedy", "unversioned", "softens", "despite", "when",
     ),
     "value": (*COMMON, "names", "is", "equals"),
-    "raises": (*COMMON, "calls", "needs", "presumes"),
+    "raises": (*COMMON, "calls", "needs", "presumes", "error"),
     "harmless": (*COMMON, "prefixes"),
     "returns": (*COMMON, "calls", "except", "type"),
     "wraps": (*COMMON, "calls", "function", "keeps_value"),
@@ -121,6 +121,7 @@ class RaisesEntry(NamedTuple):
     names: tuple[str, ...]
     needs: str
     presumes: str
+    error: str
     distribution: str
     versions: str
     newest: bool

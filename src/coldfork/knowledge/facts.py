@@ -202,5 +202,7 @@ class Raises:
     fails: bool
     """True if the call raises an error under this profile."""
     presumes: str
-    """What is presumed if it does not raise an error: "NVML works"."""
+    """The presumption if it does not raise: "NVML works"."""
+    error: str = ""
+    """The built-in exception that it raises; empty for one of the library's own."""
     source: str = ""

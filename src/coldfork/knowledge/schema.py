@@ -168,6 +168,7 @@ class Entry:
             self.names("calls"),
             needs,
             self.string("presumes"),
+            self.string("error", ""),
             self.distribution,
             self.versions,
             self.newest,

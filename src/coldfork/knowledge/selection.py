@@ -231,7 +231,7 @@ class Selection:
         if self._applies(entry):
             fails = not self._has(entry.needs)
             for name in entry.names:
-                self.raises[name] = Raises(name, fails, entry.presumes, entry.source)
+                self.raises[name] = Raises(name, fails, entry.presumes, entry.error, entry.source)
 
     def _add_returns(self, entry: ReturnsEntry) -> None:
         """Add one `[[returns]]`."""

@@ -112,10 +112,10 @@ def facts_of(
     raises = ev.catalogue.raises.get(symbol)
     if raises is not None:
         if raises.fails:
-            raise Raised("other")
-        # The profile says that this call works: its failure is recorded, but only as possible.
+            raise Raised(raises.error or "other")
+        # The profile says that this call works: its failure is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
-        ev.record_failure(Failure(condition, False, "other", frozenset()))
+        ev.record_failure(Failure(condition, False, raises.error or "other", frozenset()))
     if computed:
         known = ev.catalogue.calls.get(symbol, ())
     else:  # for a function without source

@@ -134,7 +134,7 @@ error[device-init-at-import] importing engine.k0 wakes cuda
    = help: Compute it on first use, inside a function behind functools.cache; where it must be known early,
      ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone; read more:
      coldfork rule device-init-at-import
-   = the same call, for which the same holds, at 3 more lines:
+   = the same call, with the same effect, at 3 more lines:
       engine/k1.py:3
       engine/k2.py:3
       engine/k3.py:3
@@ -620,7 +620,7 @@ def test_what_may_come_before_the_first_sure_line_is_told(write: Write, check: A
     })  # fmt: skip
     told = said(check())
     assert "\n  --> run.py:6  at module level\n" in told
-    assert "= before it, 1 line may wake it already: run.py:5" in told
+    assert "= before it, 1 line may already wake it: run.py:5" in told
     assert "= later on, 1 more line would wake it as well: run.py:7" in told
 
 

@@ -209,7 +209,7 @@ def test_another_configuration_concerns_everything(repository: Repository, run: 
     assert repository.found() == {"engine.above", "engine.top", "engine.alone"}
     changed = repository.check()["changed"]
     assert (changed["everything"], changed["affected"]) == ("[tool.coldfork] in pyproject.toml", 5)
-    said = "\n[tool.coldfork] in pyproject.toml changed since HEAD: that affects every module\n"
+    said = "\n[tool.coldfork] in pyproject.toml changed since HEAD, which affects every module\n"
     assert said in run("check", "--changed-since", "HEAD").stdout
 
 

@@ -129,7 +129,7 @@ def test_a_wrong_value_says_which_there_are(configure: Configure) -> None:
         "[tool.coldfork] target-version: '2.7' is not a version of Python 3; write 3.13, for example"
     )
     assert refusal(configure("jobs = -1\n")) == snapshot(
-        "[tool.coldfork] jobs: there cannot be fewer than 0 processes"
+        "[tool.coldfork] jobs: the number of processes cannot be negative"
     )
     assert refusal(configure('[tool.coldfork.per-file-ignores]\n"t/" = ["wakingimport"]\n')) == snapshot(
         "[tool.coldfork] per-file-ignores.'t/': there is no rule 'wakingimport'; did you mean waking-import?"

@@ -234,7 +234,7 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.decode() == (
-        "\ncoldfork: interrupted: findings whose modules were not imported by then count as not testable\n"
+        "\ncoldfork: interrupted: findings count as not testable where modules were not imported\n"
     )
     found = json.loads(out)["findings"]
     assert [(one["module"], one["confirmed"]) for one in found] == [
@@ -282,12 +282,13 @@ def test_many_imports_are_announced_before_the_first(write: Write, project: Path
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert said[0] == (
-        "coldfork: --confirm imports 11 modules, 2 at a time, and those that wake a device once more to see "
-        "the line: up to 22 fresh interpreters, about 55 s at 5 s each, none longer than 90 s (--timeout)\n"
+        "coldfork: --confirm imports 11 modules, 2 at a time, and imports those that wake a device again to "
+        "find the line: up to 22 fresh interpreters, about 55 s if each takes 5 s, and at most 90 s each "
+        "(--timeout)\n"
     )
     assert said[1] == (
-        "coldfork: PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen "
-        "is printed\n"
+        "coldfork: narrow it with PATHS, --entry, --rules or --changed-since; Ctrl-C ends it and prints what "
+        "was seen\n"
     )
 
 
@@ -429,7 +430,7 @@ def test_what_only_imports_need_is_refused_without_them(run: Run, flag: tuple[st
     result = run("check", *flag)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"coldfork: {flag[0]} is about imports, and nothing is imported without --confirm or --prove\n"
+        f"coldfork: {flag[0]} needs --confirm or --prove: nothing is imported without them\n"
     )
 
 

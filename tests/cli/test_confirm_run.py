@@ -145,8 +145,7 @@ def test_a_program_that_forks_too_late_is_confirmed_at_the_line(write: Write, ru
     write({"train.py": FORKING})
     result = run("check", "--confirm=run", "--virtual", "h100", "--format", "json", "--exit-zero")
     assert result.stderr == (
-        "coldfork: --confirm=run runs a program, with all that it does, for 120 s (--timeout) at most:\n"
-        "  python train.py\n"
+        "coldfork: --confirm=run runs a program for real, for 120 s (--timeout) at most:\n  python train.py\n"
     )
     (finding,) = json.loads(result.stdout)["findings"]
     assert (finding["line"], finding["confirmed"], finding["confirmation"]) == (
@@ -215,7 +214,7 @@ def test_a_program_that_fails_before_the_line_is_not_testable(
     leaving = f"import sys\n\ndef leave():\n    if len(sys.argv) < 2:\n        {instead}\n\n"
     write({"send.py": leaving + SENDING.replace("    one = ", "    leave()\n    one = ")})
     status = 3 if said is None else 1
-    ending = f"python send.py ended with exit status {status} before anything of the kind was seen"
+    ending = f"python send.py ended with exit status {status} before it could show this"
     assert answers()["send.py", 12] == (
         "not-testable",
         ending if said is None else f"{ending}: {said}",
@@ -237,7 +236,7 @@ def test_a_program_that_does_not_end_is_ended_with_what_it_started(
     )
     assert answer == (
         "not-testable",
-        f"python send.py did not end within {limit} s, and showed nothing of the kind by then",
+        f"python send.py did not end within {limit} s, and had not failed in that way by then",
     )
     assert has_ended(int((project / "pid").read_text()))
 
@@ -299,7 +298,7 @@ def test_an_error_of_another_line_confirms_nothing(write: Write, answers: Answer
     confirmed, said = answers()["send.py", 11]
     assert confirmed == "not-testable"
     assert said is not None
-    assert "before anything of the kind was seen: TypeError: cannot pickle" in said
+    assert "before it could show this: TypeError: cannot pickle" in said
 
 
 def test_another_error_of_the_line_confirms_nothing(write: Write, answers: Answers) -> None:
@@ -308,7 +307,7 @@ def test_another_error_of_the_line_confirms_nothing(write: Write, answers: Answe
     confirmed, said = answers()["send.py", 6]
     assert confirmed == "not-testable"
     assert said is not None
-    assert said.endswith("before anything of the kind was seen: ZeroDivisionError: division by zero")
+    assert said.endswith("before it could show this: ZeroDivisionError: division by zero")
 
 
 def test_an_error_that_the_program_handles_is_not_seen(write: Write, answers: Answers) -> None:
@@ -316,7 +315,7 @@ def test_an_error_that_the_program_handles_is_not_seen(write: Write, answers: An
     write({"send.py": SENDING.replace("    one.start()\n", body)})
     assert answers()["send.py", 6] == (
         "not-testable",
-        "the program handles an error at this line, and prints nothing of it",
+        "the program handles an error at this line without printing it",
     )
 
 
@@ -368,8 +367,8 @@ def test_programs_in_packages_are_started_by_name_and_a_copy_beside_is_not_taken
     }, findings
     first, *commands = result.stderr.splitlines()
     assert first == (
-        "coldfork: --confirm=run runs 3 programs, one after another and with all that they do, "
-        "none longer than 120 s (--timeout):"
+        "coldfork: --confirm=run runs 3 programs for real, one after another, each for 120 s (--timeout) "
+        "at most:"
     )
     assert sorted(commands) == [
         "  python -c 'import sys; from engine.cli import main; sys.exit(main())'",
@@ -443,7 +442,7 @@ def test_the_word_is_one_behind_the_sign_only(write: Write, run: Run) -> None:
 def test_another_word_is_refused(run: Run) -> None:
     result = run("check", "--confirm=walk")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "coldfork: --confirm takes no value but run: --confirm=run\n"
+    assert result.stderr == "coldfork: --confirm takes only one value: --confirm=runrun\n"
 
 
 def test_neither_a_file_nor_a_variable_has_programs_run(

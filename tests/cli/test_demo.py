@@ -58,8 +58,8 @@ def test_the_engine_is_shown_broken_and_mended(
     walk, printed = walked(engine.demo(here), tmp_path, here, capsys)
     assert printed == snapshot('''\
 
-1. Nobody runs anything yet: check reads the source, and names the line that
-wakes the GPU in whoever imports the engine, and the fork that breaks because
+1. Nothing runs yet: check reads the source. It names the line that wakes the
+GPU in every process that imports the engine, and the fork that breaks because
 of it.
 $ coldfork check .
 error[driver-init-at-import] importing engine.attention wakes cuda: it
@@ -106,7 +106,7 @@ error[fork-after-device-init] serve forks after it has woken cuda, and serve
 2 causes: 2 certain, 2 failing the check; 5 modules in TIME
 next: coldfork check . --fix  (mends what it can)
 
-2. Is that so? probe imports the engine in a fresh Python that has a virtual
+2. probe verifies this: it imports the engine in a fresh Python with a virtual
 H100, and sees the same line wake it.
 $ coldfork probe --virtual h100 engine
 woken: importing engine wakes cuda
@@ -144,12 +144,12 @@ coldfork: woken: cuda was woken (driver) while engine.attention was imported
    6. compute_capability        hardware.py:7
    7. calls driver.cuInit
    = cuda was woken (driver) at TIME in process PID, thread MainThread
-   = 1 process was forked with cuda: it fails if its function touches cuda, and was not seen to
+   = 1 process was forked with cuda: it fails if its function touches cuda, which was not seen
 recorded in RUN.coldfork
 next: coldfork report RUN.coldfork
 
-4. What would mend it? --diff shows the patch; it is called unsafe because the
-value is then computed on first use, and no longer during the import.
+4. --diff shows a fix. It is called unsafe because the value is then computed
+on first use instead of during the import.
 $ coldfork check . --fix=unsafe --diff
 --- a/engine/attention.py
 +++ b/engine/attention.py
@@ -180,7 +180,7 @@ $ coldfork check . --fix=unsafe --diff
      def kernel(self):
          return f"flash_fwd_v{self.version}"
 
-5. So let it be written, and the check repeated on what was written.
+5. Now write the fix; check then reads the files again.
 $ coldfork check . --fix=unsafe
 coldfork: mended 1 cause in 1 file
 no finding on cuda: looked at 5 modules in TIME
@@ -196,7 +196,7 @@ $ coldfork run --virtual h100 --quiet serve.py
 the worker runs flash_fwd_v3 on (9, 0)
 ''')
     assert walk.outcome(1.0) == snapshot("""\
-7 of 7 steps came out as told, in 1.0 s.
+7 of 7 steps came out as expected, in 1.0 s.
 Now on code of your own: coldfork check PATH\
 """)
 
@@ -231,7 +231,7 @@ def test_the_list_names_them_all(tmp_path: Path, cache: Path) -> None:
 engine      an engine whose import wakes the GPU: its worker crashes
 forks       a server that asks the GPU and forks afterwards
 dataloader  a DataLoader whose workers use the GPU (needs torch)
-graph       a CUDA graph that leaves out what the warm-up had done (needs torch)
+graph       a CUDA graph that leaves out what the warm-up did (needs torch)
 log         a log of a crash, explained
 """)
 
@@ -254,8 +254,8 @@ def test_steps_that_need_a_device_are_left_out_where_there_is_none(
     walk, printed = walked(forks.demo(here), tmp_path, here, capsys)
     assert re.findall(r"^\$ .*$", printed, re.MULTILINE) == ["$ coldfork check ."] * 2
     assert walk.outcome(1.0) == snapshot("""\
-3 of 3 steps came out as told, in 1.0 s.
-2 were left out: to run a program on a virtual device takes torch, or Linux and a C compiler.
+3 of 3 steps came out as expected, in 1.0 s.
+2 were left out: running a program on a virtual device needs torch, or Linux and a C compiler.
 Now on code of your own: coldfork check PATH\
 """)
 
@@ -265,8 +265,8 @@ def test_a_step_that_comes_out_otherwise_is_told(tmp_path: Path, capsys: pytest.
     broken = {"engine.py": "import ctypes\n\nctypes.CDLL('libcuda.so.1').cuInit(0)\n"}
     walk, _ = walked(Demo("a lie", broken, ((told,),)), tmp_path, Machine(torch=False, driver=False), capsys)
     assert walk.outcome(1.0) == snapshot("""\
-not as told: step 1, coldfork check .: it ended with 1 and not with 0; it did not say 'no finding on cuda'
-0 of 1 steps came out as told, in 1.0 s.\
+not as expected: step 1, coldfork check .: it ended with 1, not 0; it did not print 'no finding on cuda'
+0 of 1 steps came out as expected, in 1.0 s.\
 """)
 
 

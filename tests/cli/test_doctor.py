@@ -262,7 +262,7 @@ def test_another_environment_is_examined_without_being_run(run: Run, project: Pa
     (site / "boom.pth").write_text("import os; os._exit(9)\n", encoding="utf-8")
     result = run("doctor", "vllm", "python", "--python", "other")
     assert result.exit_code == 1
-    assert "vLLM 0.11.0 asks for torch==2.8.0, and 2.9.0 is installed" in result.stdout
+    assert "vLLM 0.11.0 asks for torch==2.8.0, but 2.9.0 is installed" in result.stdout
     assert "Python 3.12 on " in result.stdout
     assert result.stdout.endswith("Next: coldfork doctor vllm --python other checks again once it is fixed\n")
 

@@ -124,7 +124,7 @@ def test_what_came_with_coldfork_is_not_taken_for_the_projects(own: Environment,
         "unset": [],
     }
     assert told(check(own, code)).endswith(
-        "packages: none was read (not coldfork's own environment); imported and not found: "
+        "packages: none was read (and not looked for in coldfork's own environment); imported and not found: "
         "rich, tinydriver; --python PATH names an environment"
     )
 
@@ -147,9 +147,9 @@ def test_an_environment_that_holds_what_is_imported_is_read(own: Environment, co
 @pytest.mark.parametrize(
     ("origin", "said"),
     [
-        ("named", "packages: read from {}; imported and not found there: rich"),
-        ("active", "packages: read from {}, the active environment; imported and not found there: rich"),
-        ("neighbour", "packages: read from {}, the environment beside; imported and not found there: rich"),
+        ("named", "packages: read from {}; imported but not found there: rich"),
+        ("active", "packages: read from {}, the active environment; imported but not found there: rich"),
+        ("neighbour", "packages: read from {}, the environment beside; imported but not found there: rich"),
     ],
 )
 def test_another_environment_is_read_and_named(
@@ -190,7 +190,7 @@ def test_what_takes_a_variable_that_is_unset_is_left_alone_and_named(own: Enviro
     own.install("tinydebug", DRIVER)
     found = document(own, code)
     assert found["environment"]["unset"] == [{"package": "tinydriver", "variable": "TINY_DEBUG"}]
-    said = "; left alone: what tinydriver imports only where TINY_DEBUG is set\n"
+    said = "; not followed: imports of tinydriver that need TINY_DEBUG set\n"
     assert f"own environment{said}" in check(own, code).stdout
 
 

@@ -107,7 +107,10 @@ def test_the_time_is_up(bench: Bench) -> None:
 def test_what_it_leaves_running_is_named(bench: Bench) -> None:
     bench.write("import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)")
     said = isolated(bench, "--", "script.py")
-    assert (said.status, said.errors) == (0, "coldfork: the script left sleep running, which was ended\n")
+    assert (said.status, said.errors) == (
+        0,
+        "coldfork: the script left sleep running; coldfork ended what was left\n",
+    )
 
 
 def test_a_killed_supervisor_is_told(bench: Bench) -> None:

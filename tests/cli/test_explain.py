@@ -128,7 +128,7 @@ def test_standard_input_and_several_files(run: Run, log: Path) -> None:
     ("content", "said"),
     [
         (b"", "a.log: it is empty\n"),
-        (bytes(range(256)) * 40, "a.log: it is not text: most of it cannot be read as lines\n"),
+        (bytes(range(256)) * 40, "a.log: it is not text: most of it is not made of lines\n"),
     ],
 )
 def test_what_holds_no_lines_gets_one_line(run: Run, project: Path, content: bytes, said: str) -> None:

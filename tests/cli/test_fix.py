@@ -120,12 +120,12 @@ def test_a_check_alone_loads_nothing_of_what_mends_and_proves(engine: Path, proj
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--fix-only", "waking-import"), "--fix-only narrows --fix and --diff; give one of them"),
+        (("--fix-only", "waking-import"), "--fix-only needs --fix or --diff"),
         (("--fix-only", "waking", "--fix"), "there is no rule"),
-        (("--fix=all",), "--fix takes no value but unsafe: --fix=unsafe"),
+        (("--fix=all",), "--fix takes only one value: --fix=unsafeunsafe"),
         (
             ("--fix", "--confirm"),
-            "--confirm is about what is found, and --fix changes that; give one of them",
+            "--confirm and --fix exclude each other; give one of them",
         ),
     ],
 )

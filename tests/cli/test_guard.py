@@ -85,7 +85,7 @@ Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here).out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
-  warn      refuses nothing, and warns; raise and strict refuse
+  warn      refuses nothing, but warns; raise and strict refuse
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
   bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its
@@ -94,7 +94,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   read: the initializer of a pool, of an executor or of joblib
   read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
   read: a preexec_fn
-  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: the tasks that a pool gets later, and the code after a plain os.fork
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
@@ -108,7 +108,7 @@ Next: COLDFORK_GUARD=off switches it off for one program
 """)
     assert Said(venv, "status", *here, COLDFORK_GUARD="log").out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
-  warn      refuses nothing, and warns; raise and strict refuse
+  warn      refuses nothing, but warns; raise and strict refuse
   pth file  SITE/coldfork-guard.pth, written by coldfork VERSION
   coldfork  VERSION, from CHECKOUT/src/coldfork
   COLDFORK_GUARD=log is set here, and overrides the mode
@@ -118,7 +118,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   read: the initializer of a pool, of an executor or of joblib
   read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
   read: a preexec_fn
-  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: the tasks that a pool gets later, and the code after a plain os.fork
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
@@ -195,7 +195,7 @@ The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth 
   read: the initializer of a pool, of an executor or of joblib
   read: a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn
   read: a preexec_fn
-  not read: the tasks that a pool gets later, and what a plain os.fork goes on to do
+  not read: the tasks that a pool gets later, and the code after a plain os.fork
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
@@ -238,7 +238,7 @@ def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> N
         assert (said.status, said.err) == (
             2,
             snapshot(
-                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), so nothing was changed: it starts without running the pth file\n"
+                "coldfork: the guard does not turn on in VENV/bin/python (Python 3.x.y), so nothing was changed: it starts without running the pth file\n"
             ),
         )
         assert venvs.everything(venv.folder) == before
@@ -258,7 +258,7 @@ def test_what_is_no_python_is_refused(python: str, venv: Venv) -> None:
         == {
             "/no/such/python": snapshot("coldfork: cannot run /no/such/python: No such file or directory\n"),
             "/bin/false": snapshot("coldfork: /bin/false ended with status 1: it printed nothing\n"),
-            "/bin/echo": snapshot("coldfork: /bin/echo does not answer like a Python\n"),
+            "/bin/echo": snapshot("coldfork: /bin/echo does not work as a Python interpreter\n"),
         }[python]
     )
 

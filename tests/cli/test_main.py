@@ -59,12 +59,11 @@ Commands:
               accelerators.
   exec        Run a Python script isolated from whatever started it.
   warm        Keep servers ready that have imported what scripts need.
-  ps          Show what is awake or poisoned in Python processes that run.
+  ps          Show what is awake or poisoned in running Python processes.
   preload     Find what a server may import before it forks workers, and why not
               the rest.
-  explain     Say what a log tells: the failure, the guilty line, and what to
-              do.
-  doctor      Say whether this machine and this environment are fit.
+  explain     Explain a log: the failure, the guilty line, and what to do.
+  doctor      Check whether this machine and environment are fit for devices.
   report      Show a recording, or how two of them differ.
   guard       Warn of forks that would break the child, or refuse them, in every
               program.

@@ -104,7 +104,7 @@ failed: importing engine.broken could not be judged: the import failed with Modu
   --> engine/broken.py:2
    = what it printed:
       | about to fail
-   = help: see it fail in the interpreter that you probe with: python -c 'import engine.broken'
+   = help: see the error in the probed interpreter: python -c 'import engine.broken'
 
 cold: importing engine.quiet leaves every device cold (N modules in S s)
 1 woken, 1 failed, 1 cold of 3 modules on virtual:h100 in S s
@@ -225,7 +225,7 @@ def test_a_configuration_that_means_nothing_leaves_the_commit_unjudged(
         ([], "name a module, or a package with --all; coldfork probe --help shows how"),
         (
             ["src/engine/api.py"],
-            "'src/engine/api.py' is not the name of a module; write engine.api, if that is how it is imported",
+            "'src/engine/api.py' is not the name of a module; write engine.api if it is imported by that name",
         ),
         (["engine-api"], "'engine-api' is not the name of a module"),
         (["engine."], "'engine.' is not the name of a module"),

@@ -80,7 +80,10 @@ def test_the_flag_is_stronger_than_the_ending(run: Run, recording: Path, project
         (("missing.coldfork",), "coldfork: cannot read missing.coldfork: No such file or directory\n"),
         (
             ("pyproject.toml",),
-            "coldfork: pyproject.toml is no recording of coldfork: its first line is not the header of one\n",
+            (
+                "coldfork: pyproject.toml is not a coldfork recording: "
+                "its first line is not a recording's header\n"
+            ),
         ),
         (
             ("run.coldfork", "--output", "run.pdf"),

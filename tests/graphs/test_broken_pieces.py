@@ -131,7 +131,7 @@ def test_a_number_that_a_part_gives_is_in_the_graph() -> None:
     number = eager(lambda: int(current_state()))
     manager = GraphManager("cpu")
     manager.capture(engine.create, [FOUR], inputs=engine.inputs)
-    with pytest.raises(InputError, match=r"the eager part .* gave 2 when it was captured, and gives 3"):
+    with pytest.raises(InputError, match=r"the eager part .* gave 2 when it was captured, and now gives 3"):
         manager.replay(FOUR, state=3)
 
 

@@ -139,7 +139,7 @@ def test_memory_that_nothing_wrote_is_named_with_the_line_that_reads_it() -> Non
     (leak,) = report.leaks
     assert leak.kind is LeakKind.MEMORY
     assert leak.message == (
-        "aten::add.Tensor reads memory that nothing has written; a replay finds there whatever was left"
+        "aten::add.Tensor reads memory that nothing has written; a replay reads whatever was left there"
     )
     assert leak.where is not None
     assert (leak.where.path, leak.where.line) == (__file__, forward.__code__.co_firstlineno + 1)
@@ -405,10 +405,10 @@ def test_a_piece_takes_other_tensors_of_the_same_kind_and_the_same_constants() -
 @pytest.mark.parametrize(
     ("args", "kwargs", "words"),
     [
-        ((torch.ones(SIZE), 3.0), {}, "was captured with 2.0, and is given 3.0"),
-        ((torch.ones(SIZE), 2.0, 1), {}, "is called with other arguments than it was captured with"),
+        ((torch.ones(SIZE), 3.0), {}, "was captured with 2.0, and is now given 3.0"),
+        ((torch.ones(SIZE), 2.0, 1), {}, "is called with different arguments than it was captured with"),
         ((torch.ones(SIZE),), {"scale": 2.0}, "is called with other arguments"),
-        ((torch.ones(3), 2.0), {}, r"with \(4,\) of torch.float32, and is given \(3,\) of torch.float32"),
+        ((torch.ones(3), 2.0), {}, r"with \(4,\) of torch.float32, and is now given \(3,\) of torch.float32"),
         ((torch.ones(SIZE).int(), 2.0), {}, r"and is given \(4,\) of torch.int32"),
         ((torch.ones(SIZE, device="meta"), 2.0), {}, "was captured with"),
     ],

@@ -185,5 +185,5 @@ def test_a_preparation_that_heeds_no_seed_compares_nothing(heeds: bool) -> None:
     assert report.answer == ("clean" if heeds else "not compared"), str(report)
     if not heeds:
         assert [(gap.what, gap.why) for gap in report.not_compared] == [
-            ("x", "prepare= fills in the same for each seed")
+            ("x", "prepare= fills in the same values for every seed")
         ]

@@ -38,7 +38,7 @@ GOOD: dict[str, Any] = {"calls": ["acme.wake"], "does": "creates-context", "acce
         (GOOD | {"only_if": "nvml-fail"}, "only_if cannot be 'nvml-fail'; did you mean 'nvml-fails'?"),
         (GOOD | {"imports": ["acme"]}, "needs exactly one of calls, helpers, imports, attributes, methods"),
         (GOOD | {"receivers": ["acme.Box"]}, "methods and receivers go together"),
-        (GOOD | {"calls": []}, "calls must name something"),
+        (GOOD | {"calls": []}, "calls must not be empty"),
         (GOOD | {"calls": 3}, "calls must be a list of names, not 3"),
         (
             GOOD | {"calls": ["acme.*.wake"]},

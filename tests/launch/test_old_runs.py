@@ -114,7 +114,7 @@ def test_what_has_not_ended_stays(bench: Bench) -> None:
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "some"])
 def test_what_is_no_number_of_runs_is_refused(bench: Bench, number: Any) -> None:
-    with pytest.raises(UsageError, match='keep_runs is how many runs are kept, 1 or more, or "all", not'):
+    with pytest.raises(UsageError, match='keep_runs has to be a whole number, 1 or more, or "all", not'):
         bench.run("pass", keep_runs=number)
 
 
@@ -144,7 +144,7 @@ def test_the_command_keeps_as_many(bench: Bench, number: str, left: int | None) 
     )
     if left is None:
         assert done.returncode == 2
-        assert f"'{number}' is neither a number from 1 on nor `all`" in done.stderr
+        assert f"'{number}' is not a number from 1 up, and not `all`" in done.stderr
     else:
         assert (done.returncode, done.stderr) == (0, "")
         assert len(list(bench.runs.iterdir())) == left

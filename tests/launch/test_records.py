@@ -90,7 +90,7 @@ def test_what_coldfork_starts_for_itself_is_none_of_the_programs_processes(recor
     [
         (
             "subprocess.run([sys.executable, '-c', code], env={'HOME': os.environ.get('HOME', '/')})",
-            "it was started with an environment of its own, without the variables that let coldfork in",
+            "it was started with its own environment, which lacks the variables that load coldfork",
         ),
         (
             "subprocess.run([sys.executable, '-I', '-c', code])",
@@ -102,7 +102,7 @@ def test_what_coldfork_starts_for_itself_is_none_of_the_programs_processes(recor
         ),
         (
             "os.posix_spawn(sys.executable, [sys.executable, '-c', code], {}); os.wait()",
-            "it was started with an environment of its own, without the variables that let coldfork in",
+            "it was started with its own environment, which lacks the variables that load coldfork",
         ),
         (
             "subprocess.run(['env', '-i', sys.executable, '-c', code])",
@@ -110,7 +110,7 @@ def test_what_coldfork_starts_for_itself_is_none_of_the_programs_processes(recor
         ),
         (
             "subprocess.run([sys.executable, '-c', code], env={}, preexec_fn=os.setsid)",
-            "it was started with an environment of its own, without the variables that let coldfork in",
+            "it was started with its own environment, which lacks the variables that load coldfork",
         ),
     ],
 )

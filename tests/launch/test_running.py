@@ -182,7 +182,7 @@ def test_who_kills_the_command_has_killed_the_program(tmp_path: Path) -> None:
     os.close(program)
 
 
-NEVER_RUN = "coldfork: unknown: the program was not run, so nothing is known of it"
+NEVER_RUN = "coldfork: unknown: the program was not run, so nothing is known about it"
 COLD = "coldfork: cold: no accelerator was woken"
 
 

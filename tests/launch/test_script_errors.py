@@ -102,12 +102,12 @@ def test_a_place_for_runs_that_cannot_be(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"script": "a\0b"}, "'a\\x00b' holds a null character, which cannot stand on a command line"),
+        ({"script": "a\0b"}, "'a\\x00b' holds a null character, which a command line cannot contain"),
         (
             {"args": "--all"},
             "give args as a list of words, not as one text: there is no shell to split it",
         ),
-        ({"args": [1]}, "1 cannot stand on a command line; give a text or a path"),
+        ({"args": [1]}, "1 cannot be a command-line argument; give a text or a path"),
         ({"script": "-m"}, "-m needs a module as the first argument"),
         ({"script": ""}, "there is no script named ''"),
         ({"timeout": 0}, "timeout=0 would end the script before it begins; None sets no limit"),

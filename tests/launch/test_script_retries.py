@@ -157,7 +157,7 @@ def test_what_can_be_read_only_once_is_refused(bench: Bench) -> None:
 
 @pytest.mark.parametrize("retries", [-1, 1.5, True, "2", None])
 def test_what_is_no_number_of_retries_is_refused(bench: Bench, retries: Any) -> None:
-    with pytest.raises(UsageError, match="retries is how often a script may be run again"):
+    with pytest.raises(UsageError, match="retries has to be a whole number, 0 or more, not"):
         bench.run("pass", retries=retries)
     assert not bench.runs.exists()
 

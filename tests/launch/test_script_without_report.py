@@ -155,7 +155,7 @@ def test_a_read_only_home_costs_the_report_and_not_the_run(bench: Bench, place: 
     done = program(bench, read_only_but(place.temporary), place.variables(), "script.py")
     assert (done.returncode, done.stdout) == (3, "said\n")
     why = f"cannot write in {folder}: Read-only file system"
-    ways = "--log-dir names another place, and --no-report wants none"
+    ways = "choose another folder with --log-dir, or no report with --no-report"
     assert done.stderr == f"wrong\ncoldfork: no report of this run is kept: {why}; {ways}\n"
     assert place.left() == []
 

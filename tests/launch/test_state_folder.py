@@ -122,7 +122,9 @@ def test_a_recording_belongs_to_one_process(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"\n"
-        with pytest.raises(UsageError, match="is being recorded to; name another file with --output"):
+        with pytest.raises(
+            UsageError, match="is in use by another recording; name another file with --output"
+        ):
             chosen_place(file)
         holder.communicate(b"\n")
     assert chosen_place(file).read_bytes() == b""

@@ -162,7 +162,7 @@ def test_what_changed_or_cannot_be_imported_is_told(project: Path, run: Run) -> 
 def test_without_a_fix_there_is_nothing_to_prove(run: Run, words: tuple[str, ...]) -> None:
     result = run(*words)
     assert result.exit_code == 2
-    assert "--prove is about what --fix and --diff write; give one of them" in result.stderr
+    assert "--prove needs --fix or --diff" in result.stderr
 
 
 def test_without_a_configuration_the_tests_run_where_one_stands(

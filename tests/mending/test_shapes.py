@@ -100,7 +100,7 @@ def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: 
             {"pkg/a.py": f"import torch\nY = X\nX = {PROBE}\n"},
             "line 2 reads `X` above its own line",
         ),
-        ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement is on its line"),
+        ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement shares its line"),
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\ndef __getattr__(key):\n    return 1\n"},
             "the module has a `__getattr__` of its own",
@@ -128,7 +128,7 @@ def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
         ),
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\ndef f():\n    return globals()['X']\n"},
-            "`globals` may read it by its name",
+            "`globals` may look it up by name",
         ),
         (
             {
@@ -370,7 +370,7 @@ def test_a_default_argument_that_may_mean_something_else_is_unsafe(
     [
         (
             "def f(x: bool = torch.cuda.get_device_name()): return x\n",
-            "the body of f is on the line of its head",
+            "the body of f is on the same line as its `def`",
         ),
         (
             "def f(torch: int, x: bool = torch.cuda.get_device_name()):\n    return x\n",

@@ -121,7 +121,7 @@ def test_an_answer_that_is_neither_yes_nor_no_is_unknown(driver: Path, code: str
 def test_a_driver_that_sees_no_device_is_awake_all_the_same(driver: Path) -> None:
     said = told(driver, 'load().cuInit(0); tell(here=state("cuda"), why=reason("cuda"))', DRIVER_DEVICES="0")
     assert said["here"] == ["awake", "driver"]
-    assert said["why"] == "cuDeviceGetCount answers that it is initialised and sees no device"
+    assert said["why"] == "the driver answers that it is initialised and sees no device"
 
 
 def test_a_library_without_the_function_is_unknown(tmp_path: Path) -> None:

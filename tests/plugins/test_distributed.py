@@ -108,7 +108,7 @@ this test forked while cuda was awake
    = cuda was woken by test_it.py::test_waking (test_it.py:8, cuInit)
    = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
-   = next: see what becomes of it with coldfork run --follow -m pytest test_it.py::test_forking
+   = next: follow the child with coldfork run --follow -m pytest test_it.py::test_forking
 == coldfork ==
 cuda was woken by test_it.py::test_waking: test_it.py:8, cuInit 1 fork, 1 while a device was awake
 1 fork that may break the child: it fails if the child touches cuda; a test fails where a child was seen to
@@ -152,7 +152,7 @@ def test_a_worker_that_dies_is_not_taken_for_cold(suite: Run) -> None:
     test = "import os\n\n\ndef test_it():\n    os._exit(3)\n"
     ended = suite({"test_it.py": test}, *WATCHED, *WORKERS, "--max-worker-restart=0")
     assert ended.status == 1
-    assert re.search(r"! ended before telling what was seen: gw\d\n", ended.text)
+    assert re.search(r"! ended before reporting what was seen: gw\d\n", ended.text)
 
 
 def test_a_cold_run_passes_and_no_warning_comes_of_the_watched_workers(suite: Run) -> None:

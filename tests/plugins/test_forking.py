@@ -65,7 +65,7 @@ this test forked while cuda was awake
    = cuda was woken by test_it.py::test_waking (test_it.py:20, cuInit)
    = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
-   = next: see what becomes of it with coldfork run --follow -m pytest test_it.py::test_forking
+   = next: follow the child with coldfork run --follow -m pytest test_it.py::test_forking
 == test_waking_is_not_forking ==
 this test forked while cuda was awake
   --> test_it.py:8  in fork
@@ -76,7 +76,7 @@ this test forked while cuda was awake
    = cuda was woken by test_it.py::test_waking (test_it.py:20, cuInit)
    = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
-   = next: see what becomes of it with coldfork run --follow -m pytest test_it.py::test_waking_is_not_forking
+   = next: follow the child with coldfork run --follow -m pytest test_it.py::test_waking_is_not_forking
 == coldfork ==
 cuda was woken by test_it.py::test_waking, which may (wakes_device): test_it.py:20, cuInit
 4 forks, 3 while a device was awake

@@ -25,7 +25,7 @@ CHECKUP = Checkup(
         result("driver", "Driver", skipped("there is no NVIDIA driver here")),
         result("nvml", "Driver", skipped("there is no NVIDIA driver here")),
         result(
-            "nofile", "Limits", warn("a process may open 1024 files", "ulimit -n 4096 before the program")
+            "nofile", "Limits", warn("a process may open 1024 files", "run ulimit -n 4096 before the program")
         ),
         result("nproc", "Limits", ok("this user may have 9000 processes")),
         result(
@@ -47,7 +47,7 @@ def test_text_says_in_full_what_is_not_well_and_the_rest_in_a_line() -> None:
 - Driver  there is no NVIDIA driver here (2 skipped)
 ! Limits  (1 ok)
   ! nofile  a process may open 1024 files
-      help: ulimit -n 4096 before the program
+      help: run ulimit -n 4096 before the program
 ✗ Variables
   ✗ visible-devices  x|y means nothing
       GPU-0
@@ -79,7 +79,7 @@ def test_text_with_everything_has_a_line_for_each_check() -> None:
   - nvml    there is no NVIDIA driver here
 ! Limits
   ! nofile  a process may open 1024 files
-      help: ulimit -n 4096 before the program
+      help: run ulimit -n 4096 before the program
   ✓ nproc   this user may have 9000 processes
 ✗ Variables
   ✗ visible-devices  x|y means nothing
@@ -141,7 +141,7 @@ def test_json_has_a_line_for_each_check() -> None:
             "status": "warn",
             "message": "a process may open 1024 files",
             "details": [],
-            "remedies": ["ulimit -n 4096 before the program"],
+            "remedies": ["run ulimit -n 4096 before the program"],
             "seconds": 0.0123,
         }
     )
@@ -174,7 +174,7 @@ def test_markdown_is_a_table_and_what_is_not_well() -> None:
 
 **nofile**
 
-- help: ulimit -n 4096 before the program
+- help: run ulimit -n 4096 before the program
 
 **visible-devices**
 

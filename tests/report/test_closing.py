@@ -23,21 +23,21 @@ SEVEN = ("a", "b", "c", "d", "e", "f", "g")
         (EnvironmentRead("x", Origin.OWN, True), "packages: read from x, coldfork's own environment"),
         (
             EnvironmentRead("x", Origin.NAMED, True, SEVEN[:5]),
-            "packages: read from x; imported and not found there: a, b, c, d, e",
+            "packages: read from x; imported but not found there: a, b, c, d, e",
         ),
         (
             EnvironmentRead("x", Origin.NAMED, True, SEVEN),
-            "packages: read from x; imported and not found there: a, b, c, d, e and 2 more",
+            "packages: read from x; imported but not found there: a, b, c, d, e and 2 more",
         ),
         (
             EnvironmentRead("x", Origin.NAMED, True, ("a",), (("b", "V"), ("b", "W"), ("c", "V"))),
-            f"packages: read from x; {THERE}; left alone: what b, c imports only where V, W is set",
+            f"packages: read from x; {THERE}; not followed: imports of b, c that need V, W set",
         ),
         (EnvironmentRead("x", Origin.OWN, False), ""),
         (EnvironmentRead(None, Origin.OWN, True), ""),
         (
             EnvironmentRead("x", Origin.OWN, False, ("a",)),
-            f"packages: none was read (not coldfork's own environment); {MISSING}",
+            f"packages: none was read (and not looked for in coldfork's own environment); {MISSING}",
         ),
         (
             EnvironmentRead(None, Origin.OWN, True, ("a",)),
@@ -72,7 +72,7 @@ NONE: frozenset[str] = frozenset()
         ),
         (
             ChangeScope("main", ("a.py",), None, 9, everything="b.json"),
-            "b.json changed since main: that affects every module",
+            "b.json changed since main, which affects every module",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_new_list() -> None:
         == """\
 2 modules may be imported before a worker is forked
    = they save it 94 % of its imports: 90 ms of 1.50 s of processor time remain
-   = each was proven in a forked child on virtual:h100: it drew new seeds, its libraries went parallel, and the device could be used
+   = each was proven in a forked child on virtual:h100: the child drew new seeds, ran its libraries in parallel, and used the device
 
    1.25 s  torch
    2.0 ms  json
@@ -132,12 +132,12 @@ def test_a_share_is_never_rounded_up() -> None:
 
 def test_where_it_was_written_is_the_next_command() -> None:
     last = text(replace(FOUND, listed="list.toml")).splitlines()[-1]
-    later = "coldfork preload --check list.toml fails once it is no longer clean"
+    later = "coldfork preload --check list.toml fails once the list is no longer clean"
     assert last == f'Next: coldfork.zygote(preload="list.toml") takes it; {later}'
 
 
 def test_sources_that_were_not_read_are_said() -> None:
-    assert "   = the sources were not checked as well: no compiler\n" in text(
+    assert "   = the sources could not be checked: no compiler\n" in text(
         replace(FOUND, unread="no compiler")
     )
 

@@ -78,7 +78,7 @@ def test_text() -> None:
         "200: cuda, rocm are unknown: this user may not see it\n"
         "\n"
         "2 of 4 Python processes of this user cannot use cuda any more\n"
-        "Next: coldfork run --follow FILE names the line that woke what is awake\n"
+        "Next: coldfork run --follow FILE names the line that woke the device\n"
     )
 
 

@@ -160,7 +160,7 @@ STRETCH = Stretch("cuda", 6.0, 7.0, Status.UNKNOWN, None, "could not be asked")
     "other",
     [
         {"how": How.SPAWN},
-        {"unseen": "killed by signal 9 before anything was heard of it"},
+        {"unseen": "killed by signal 9 before it reported anything"},
         {"wakes": (WAKE,)},
         {"happenings": (Happening(7.0, "touches-poisoned", "cuda", 1),)},
         {"stretches": ()},

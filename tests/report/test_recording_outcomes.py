@@ -32,7 +32,7 @@ def test_cold() -> None:
         ),
         (
             lambda tape: tape.lines.append('{"event": "wake"}'),
-            "1 line of the file made no sense and was skipped",
+            "1 line of the file could not be read and was skipped",
         ),
         (lambda tape: tape.fork(1.5, 101, states=COLD), "1 process was started and not watched"),
         (
@@ -176,7 +176,7 @@ def test_other_wakes_are_told_once_for_each_place() -> None:
 
 def test_an_empty_recording_is_unknown() -> None:
     found = of(Tape())
-    assert (found.standing, found.doubts) == (Standing.UNKNOWN, ("no process is in the recording",))
+    assert (found.standing, found.doubts) == (Standing.UNKNOWN, ("the recording holds no process",))
 
 
 def test_a_wake_whose_line_is_not_known_leads_to_the_command_that_finds_it() -> None:
@@ -270,7 +270,7 @@ def test_who_only_sleeps_beside_one_that_touches_has_executed_nothing() -> None:
     assert (found.standing, [one.pid for one in found.poisoned]) == (Standing.POISONED, [101])
     assert found.escaped == ()
     assert found.notes[1] == (
-        "1 process was forked with cuda: it fails if the child touches cuda, and was not seen to"
+        "1 process was forked with cuda: it fails if the child touches cuda, which was not seen"
     )
 
 
@@ -286,7 +286,7 @@ def test_who_is_killed_before_it_ran_anything_leaves_no_doubt() -> None:
     tape = cold().fork(1.5, 101, states=COLD, start=7)
     found = of(tape.exit(1.6, 101, start=7, status=None, signal=15, states=[]))
     assert (found.standing, found.doubts) == (Standing.COLD, ())
-    assert found.notes == ("1 process was killed when just forked, and ran nothing",)
+    assert found.notes == ("1 process was killed right after the fork, and ran nothing",)
 
 
 def test_who_was_killed_where_children_are_not_watched_leaves_one() -> None:
@@ -295,7 +295,7 @@ def test_who_was_killed_where_children_are_not_watched_leaves_one() -> None:
     assert found.standing is Standing.UNKNOWN
 
 
-CLEARED = "it was started with an environment of its own, without the variables that let coldfork in"
+CLEARED = "it was started with its own environment, which lacks the variables that load coldfork"
 
 
 def executing(**told: Any) -> Tape:
@@ -311,8 +311,8 @@ def executing(**told: Any) -> Tape:
     [
         ({"python": "/bin/python", "hidden": CLEARED}, None, {}, f"/bin/python: {CLEARED}"),
         ({}, {"python": "/bin/python", "hidden": CLEARED}, {}, f"/bin/python: {CLEARED}"),
-        ({}, None, {"python": "python3"}, "python3: nothing was heard of it"),
-        ({"python": "/bin/python"}, None, {}, "/bin/python: nothing was heard of it"),
+        ({}, None, {"python": "python3"}, "python3: it reported nothing"),
+        ({"python": "/bin/python"}, None, {}, "/bin/python: it reported nothing"),
     ],
 )
 def test_a_python_that_a_child_became_and_that_is_not_watched_is_a_doubt(
@@ -347,6 +347,6 @@ def test_a_program_that_python_never_ran_is_not_cold() -> None:
     found = of(tape.exit(1.1, status=2, states=[]))
     assert (found.standing, found.headline) == (
         Standing.UNKNOWN,
-        "the program was not run, so nothing is known of it",
+        "the program was not run, so nothing is known about it",
     )
-    assert found.doubts == ("Python ended before it ran anything of the program (exit 2)",)
+    assert found.doubts == ("Python ended before it ran any of the program (exit 2)",)

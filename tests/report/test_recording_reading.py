@@ -121,8 +121,8 @@ def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "x is empty: nothing was recorded in it"),
-        (b"\n\n", "x is empty: nothing was recorded in it"),
+        (b"", "x is empty: it holds no recording"),
+        (b"\n\n", "x is empty: it holds no recording"),
         (b"hello\n", "x is no recording of coldfork: its first line is not the header of one"),
         (b"\x89PNG\r\n\x1a\n", "x is no recording of coldfork: its first line is not the header of one"),
         (b'{"findings": []}\n', "x is no recording of coldfork: its first line is not the header of one"),

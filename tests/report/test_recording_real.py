@@ -127,7 +127,7 @@ def test_a_real_torch_that_wakes_a_virtual_device_and_poisons_a_fork(record: Rec
     modules = {"engine/__init__.py": "from engine import backend\n", "engine/backend.py": waking}
     untouched = outcome(record(SERVING, modules, virtual="h100"))
     assert (untouched.standing, untouched.poisoned) == (Standing.WOKEN, ())
-    forked = "1 process was forked with cuda: it fails if the child touches cuda, and was not seen to"
+    forked = "1 process was forked with cuda: it fails if the child touches cuda, which was not seen"
     assert forked in untouched.notes
     caught = outcome(record(CATCHING, modules, virtual="h100"))
     assert (caught.standing, caught.poisoned) == (Standing.WOKEN, ())

@@ -154,7 +154,7 @@ def test_nothing_to_check_is_not_called_clean() -> None:
 def test_skipped_files_are_summarised_and_stay_unjudged(report_of: ReportMaker) -> None:
     skipped = tuple(Skipped(f"pkg/bad{number}.py", "invalid syntax\nat line 3") for number in range(7))
     assert render(report_of(skipped=skipped), Options()) == snapshot("""\
-7 files could not be read, so nothing is known about what importing them does:
+7 files could not be read, so it is unknown what importing them does:
   pkg/bad0.py: invalid syntax at line 3
   pkg/bad1.py: invalid syntax at line 3
   pkg/bad2.py: invalid syntax at line 3
@@ -171,9 +171,7 @@ def test_a_skipped_file_with_a_finding_is_told_once(report_of: ReportMaker, unus
     skipped = (Skipped(unreadable.path, "NUL byte"), Skipped("torch/bad.py", "NUL byte"))
     text = render(report_of(unreadable, skipped=skipped), Options(tests=True))
     assert text.count(unreadable.path) == 1
-    assert (
-        "1 file could not be read, so nothing is known about what importing it does:\n  torch/bad.py" in text
-    )
+    assert "1 file could not be read, so it is unknown what importing it does:\n  torch/bad.py" in text
     assert "; 2 not read\n" in text
 
 
@@ -247,7 +245,7 @@ error[device-init-at-import] importing x wakes \\x9b31mcuda
    = certain on cuda, presuming that vllm.vllm_flash_attn._vllm_fa2_C imports
    = help: compute it on first use; read more: coldfork rule device-init-at-import
 
-1 file could not be read, so nothing is known about what importing it does:
+1 file could not be read, so it is unknown what importing it does:
   \\x1b[0m.py: NUL \\x00
 
 1 cause: 1 certain, 1 failing the check; 945 modules (120 yours) in 1.23 s; 1 not read

@@ -522,8 +522,8 @@ def test_below_python_3_15_a_lazy_import_is_an_error_of_its_file(statement: str,
     (problem,) = observe([tmp_path / "tree"], setting=Setting(target_version=(3, 14))).unreadable
     assert (problem.line, problem.column) == (3, 4)
     assert problem.reason == (
-        "uses `lazy import` of Python 3.15, which Python 3.14, the target version, cannot read; "
-        "Pythons before it ignore a list of the modules in __lazy_modules__, which does the same"
+        "uses `lazy import` of Python 3.15, which the target version, Python 3.14, cannot read; "
+        "list the modules in __lazy_modules__ instead, which older Pythons ignore"
     )
 
 

@@ -58,12 +58,12 @@ def hang() -> None:
         (
             (int, fail, int),
             False,
-            "in a forked child trial 2 fails with RuntimeError: Cannot re-initialize CUDA",
+            "a forked child fails in trial 2: RuntimeError: Cannot re-initialize CUDA",
             ("trial 1", "trial 2"),
         ),
         ((lambda: os._exit(3),), False, "a forked child was ended by trial 1: status 3", ("trial 1",)),
         ((os.abort,), False, "a forked child was ended by trial 1: signal 6", ("trial 1",)),
-        ((sys.exit,), False, "in a forked child trial 1 fails with SystemExit: ", ("trial 1",)),
+        ((sys.exit,), False, "a forked child fails in trial 1: SystemExit: ", ("trial 1",)),
     ],
 )
 def test_the_answer_and_that_nothing_is_left(

@@ -365,7 +365,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"accelerator": "cuda", "status": "awake", "level": "driver"},
             ],
             "forkserver-preloads-nothing": [
-                "its server would preload nothing, so that it saves nothing over spawn",
+                "its server would preload nothing, so it saves nothing over spawn",
                 ("name the modules to preload: multiprocessing.set_forkserver_preload([...])",),
                 {},
             ],
@@ -514,7 +514,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
             "openmp-pool-of-this-thread": [
                 "this thread has run OpenMP regions of libgomp.so.1, whose pool a forked child would wait for in vain",
                 (
-                    "fork from a fresh thread: it has no pool, and the child neither",
+                    "fork from a fresh thread: neither it nor the child has a pool",
                     "have libgomp release its pool before the fork: omp_pause_resource_all(omp_pause_hard)",
                     "start the process with spawn: it begins without any of this",
                 ),
@@ -551,7 +551,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"threading layer": "omp", "workers of libgomp": "0"},
             ],
             "tokenizers-pool": [
-                "tokenizers has encoded in parallel, and TOKENIZERS_PARALLELISM=1 makes a forked child go on doing so",
+                "tokenizers has encoded in parallel, and TOKENIZERS_PARALLELISM=1 lets a forked child do so too",
                 (
                     "set TOKENIZERS_PARALLELISM=false before the fork, or do not set it",
                     "start the process with spawn: it begins without any of this",
@@ -611,30 +611,30 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {},
             ],
             "xpu-build": [
-                "PyTorch for XPU is loaded, and Level Zero supports no fork",
+                "PyTorch for XPU is loaded, and Level Zero does not support fork",
                 ("start the process with spawn: it begins without any of this",),
                 {"torch.version.xpu": "20250101"},
             ],
             "numa-binding": [
-                "workers are to be bound to NUMA nodes, which takes a command of their own that only spawn runs",
+                "workers have to be bound to NUMA nodes, by a command that only spawn runs",
                 (),
                 {"asked by": "--numa-bind"},
             ],
             "method-asked-for": [
-                "MULTIPROCESSING_START_METHOD asks for spawn, as it does in a script that coldfork has isolated",
+                "MULTIPROCESSING_START_METHOD asks for spawn, as in every script that coldfork isolates",
                 (),
                 {"MULTIPROCESSING_START_METHOD": "spawn"},
             ],
             "daemon": [
-                "this is a daemonic process, which multiprocessing allows no children by any method",
+                "this is a daemonic process, and multiprocessing allows it no children by any method",
                 (
-                    "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
+                    "start it with daemon=False, or from concurrent.futures, whose workers are not daemonic",
                     "use subprocess, which has no such rule",
                 ),
                 {},
             ],
             "framework-and-device": [
-                "strict: torch is loaded and /dev/nvidia0 is visible, so that anything may wake it",
+                "strict: torch is loaded and /dev/nvidia0 is visible, so anything may wake it",
                 (
                     "start the process with spawn: it begins without any of this",
                     "hide the device: CUDA_VISIBLE_DEVICES=''",

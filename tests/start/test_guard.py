@@ -152,10 +152,10 @@ os.fork was refused, and no process was started: cuda is awake here (level drive
     1. __main__  /app/program.py:4
     2. engine  /app/engine/__init__.py:1
     3. engine.attention  /app/engine/attention.py
-    to learn which line it was: coldfork probe engine.attention
+    to find the line: coldfork probe engine.attention
   = help: start the process with spawn: it begins without any of this
   = help: wake the device only in the processes that use it, after they have been started
-  = or let it happen: with coldfork.allow_fork("reason"): ...
+  = or allow it: with coldfork.allow_fork("reason"): ...
 """)
 
 

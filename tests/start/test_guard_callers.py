@@ -129,7 +129,7 @@ def test_a_warning_that_is_an_error_stops_the_fork(tmp_path: Path) -> None:
     done = run(program, tmp_path, "-W", "error::RuntimeWarning")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == snapshot(
-        'coldfork.model.errors.UnsafeForkWarning: os.fork hands its child what it cannot use: cuda is awake here (level driver) (woken by __main__); it fails if the child touches cuda; help: start the process with spawn: it begins without any of this; it is let through, because it may work; guard("strict") refuses it'
+        'coldfork.model.errors.UnsafeForkWarning: os.fork hands its child what it cannot use: cuda is awake here (level driver) (woken by __main__); it fails if the child touches cuda; help: start the process with spawn: it begins without any of this; it is allowed because it may work; guard("strict") refuses it'
     )
 
 
@@ -174,9 +174,9 @@ os.fork was refused, and no process was started: cuda is awake here; OpenMP has 
     2. engine.attention  /app/engine/attention.py:7
        Attention  /app/engine/attention.py:7
        supports_fast_path  /app/engine/attention.py:3
-  who woke openmp was not observed; to learn it: coldfork run PROGRAM
+  what woke openmp was not observed; to find out: coldfork run PROGRAM
   = help: use spawn
-  = or let it happen: with coldfork.allow_fork("reason"): ...\
+  = or allow it: with coldfork.allow_fork("reason"): ...\
 """)
 
 
@@ -189,7 +189,7 @@ def test_a_waker_that_nobody_is_sure_of_is_not_named() -> None:
 os.forkpty was refused, and no process was started: cuda is awake here
   cuda was woken by one of several running threads: MainThread or loader
   = help: use spawn
-  = or let it happen: with coldfork.allow_fork("reason"): ...\
+  = or allow it: with coldfork.allow_fork("reason"): ...\
 """)
     assert messages.line("os.forkpty", (reason,)) == snapshot(
         "os.forkpty hands its child what it cannot use: cuda is awake here; help: use spawn"
@@ -224,7 +224,7 @@ def warning(folder: Path, program: str, **modules: str) -> str:
 
 
 SPAWN = "help: start the process with spawn: it begins without any of this"
-BY_ITSELF = "help: have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
+BY_ITSELF = "help: preload nothing: let {} load the program in each process that it forks"
 
 
 def test_the_programs_own_line_is_named_and_not_that_of_a_package_that_starts_for_it(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_error_in_a_poisoned_child_names_the_waker_of_the_parent(start: str,
     done = failing(tmp_path, USE.replace("START", STARTS[start]))
     note = notes(tmp_path, done.stderr)
     assert "coldfork: this process was forked from process 1000, at /app/program.py:" in note
-    assert ", in spite of this:\n  cuda is awake here" in note
+    assert ", despite this:\n  cuda is awake here" in note
     assert "cuda was woken by engine  /app/engine.py, on MainThread" in note
     assert done.stderr.count("coldfork: this process was forked") in (1, 2)
 
@@ -66,12 +66,12 @@ def test_the_error_in_a_poisoned_child_names_the_waker_of_the_parent(start: str,
 def test_the_note(tmp_path: Path) -> None:
     done = failing(tmp_path, USE.replace("START", STARTS["Process"]))
     assert notes(tmp_path, done.stderr) == snapshot("""\
-coldfork: this process was forked from process 1000, at /app/program.py:11, in spite of this:
+coldfork: this process was forked from process 1000, at /app/program.py:11, despite this:
   cuda is awake here (level driver) (woken by engine)
   cuda was woken by engine  /app/engine.py, on MainThread
     1. __main__  /app/program.py:10
     2. engine  /app/engine.py
-    to learn which line it was: coldfork probe engine
+    to find the line: coldfork probe engine
   = help: start the process with spawn: it begins without any of this
   = help: wake the device only in the processes that use it, after they have been started
   cuda was touched here by /app/program.py:5\

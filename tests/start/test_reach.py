@@ -198,7 +198,7 @@ def test_a_check_that_takes_too_long_is_unknown_and_its_processes_are_gone(
         (Target("application.missing"), "the check failed: "),
         (Target("__main__", "work", "my-script.py"), "my-script.py cannot be a module's name"),
         (Target("__main__", "work", "/usr/bin/pytest"), "pytest cannot be a module's name"),
-        (Target("__main__", "work"), "it was typed in and is in no file"),
+        (Target("__main__", "work"), "it was defined interactively and is in no file"),
     ],
 )
 def test_what_cannot_be_told_is_unknown_and_says_why(

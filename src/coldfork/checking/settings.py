@@ -88,12 +88,12 @@ def refuse_audience(name: str) -> str | None:
 
 def refuse_negative(text: str) -> str | None:
     """Return why the text is not a number of processes; None if it is one."""
-    return "there cannot be fewer than 0 processes" if text.startswith("-") else None
+    return "the number of processes cannot be negative" if text.startswith("-") else None
 
 
 def refuse_negative_limit(text: str) -> str | None:
     """Return why the text is not a number of causes; None if it is one."""
-    return "fewer than 0 causes cannot be listed" if text.startswith("-") else None
+    return "the number of causes cannot be negative" if text.startswith("-") else None
 
 
 def refuse_device(text: str) -> str | None:
@@ -121,7 +121,7 @@ def refuse_command(text: str) -> str | None:
         words = shlex.split(text)
     except ValueError as error:
         return f"{text!r} cannot be split into words: {str(error).lower()}"
-    return None if words else "a command has at least one word"
+    return None if words else "a command needs at least one word"
 
 
 SETTINGS = (
@@ -160,7 +160,7 @@ SETTINGS = (
     Setting(
         "package-base",
         Kind.TEXT,
-        "The folder that holds the top packages, if another one is taken for it.",
+        "The folder that holds the top-level packages; give it if coldfork picks the wrong one.",
         metavar="DIR",
         is_path=True,
     ),
@@ -216,7 +216,8 @@ SETTINGS = (
     Setting(
         "fail-on",
         Kind.TEXT,
-        "How sure a finding has to be to make the exit status 1; unknown: unfollowed code does so, too.",
+        "The least certain verdict that makes the exit status 1; with unknown, code that was not "
+        "followed does so, too.",
         Verdict.CONDITIONAL.value,
         choices=(*(verdict.value for verdict in Verdict), UNKNOWN),
         output_only=True,
@@ -224,7 +225,7 @@ SETTINGS = (
     Setting(
         "fail-for",
         Kind.TEXTS,
-        "Whom a cause has to concern to make the exit status 1: library, script, build, example, test; "
+        "The audiences whose causes make the exit status 1: library, script, build, example, test; "
         "repeatable, or separated by commas. By default library and script.",
         (Audience.LIBRARY.value, Audience.SCRIPT.value),
         metavar="AUDIENCE",
@@ -235,22 +236,23 @@ SETTINGS = (
     Setting(
         "tests",
         Kind.FLAG,
-        "List what tests, examples, benchmarks and builds do as well; without it they are only counted.",
+        "Also list the causes in tests, examples, benchmarks and builds; by default they are only counted.",
         False,
         output_only=True,
     ),
     Setting(
         "all-ways",
         Kind.FLAG,
-        "List every module that a cause wakes, with its way there, and every line that comes to it.",
+        "List every module that a cause wakes and how imports get there, and every line that leads "
+        "to the cause.",
         False,
         output_only=True,
     ),
     Setting(
         "limit",
         Kind.NUMBER,
-        "List so many causes at most in what people and agents read, and say how many more there are; "
-        "0 lists all. By default all are listed, and 20 with --format agent.",
+        "List at most this many causes in the formats for people and agents, and count the rest; 0 lists "
+        "all. By default all are listed, and 20 with --format agent.",
         metavar="N",
         output_only=True,
         refuse=refuse_negative_limit,
@@ -259,9 +261,9 @@ SETTINGS = (
     Setting(
         "confirm",
         Kind.FLAG,
-        "Import the modules of the findings in fresh interpreters, and report the outcome for each finding. "
-        "--confirm=run, on the command line only, also runs the programs that findings are about, for real: "
-        "with all that they do, such as the files they write and the messages they send.",
+        "Import the modules of the findings in fresh interpreters, and report the outcome for each "
+        "finding. --confirm=run, on the command line only, also runs the programs that findings are "
+        "about, for real: they write their files and send their messages.",
         False,
         output_only=True,
         word="run",
@@ -269,7 +271,7 @@ SETTINGS = (
     Setting(
         "virtual",
         Kind.TEXT,
-        "Give the imports this many virtual devices, for example h100:2, instead of what the machine has.",
+        "Give the imports this many virtual devices, for example h100:2, instead of the machine's own.",
         metavar="NAME[:N]",
         output_only=True,
         refuse=refuse_device,
@@ -286,7 +288,8 @@ SETTINGS = (
     Setting(
         "test-command",
         Kind.TEXT,
-        "With --prove: what runs the project's own tests, in the folder of its pyproject.toml; no shell.",
+        "With --prove: the command that runs the project's tests, without a shell, in the folder of "
+        "its pyproject.toml.",
         metavar="COMMAND",
         output_only=True,
         refuse=refuse_command,

@@ -72,12 +72,9 @@ def _announce_programs(plan: RunPlan) -> None:
     """Announce the programs that will be run, because they may do anything."""
     count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
     if count == 1:
-        head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
+        head = f"--confirm=run runs a program for real, for {limit} at most:"
     else:
-        head = (
-            f"--confirm=run runs {count} programs, one after another and with all that they do, "
-            f"none longer than {limit}:"
-        )
+        head = f"--confirm=run runs {count} programs for real, one after another, each for {limit} at most:"
     output.note("\n".join((head, *(f"  {command}" for command in plan.commands))))
 
 
@@ -93,12 +90,12 @@ def _announce(plan: ConfirmationPlan) -> None:
     most = 2 * plan.modules
     guessed = approximately(_USUAL_SECONDS * most / plan.jobs)
     output.note(
-        f"--confirm imports {plan.modules} modules, {plan.jobs} at a time, and those that wake a device once "
-        f"more to see the line: up to {most} fresh interpreters, about {guessed} at {_USUAL_SECONDS} s each, "
-        f"none longer than {plan.limit:g} s (--timeout)"
+        f"--confirm imports {plan.modules} modules, {plan.jobs} at a time, and imports those that wake a "
+        f"device again to find the line: up to {most} fresh interpreters, about {guessed} if each takes "
+        f"{_USUAL_SECONDS} s, and at most {plan.limit:g} s each (--timeout)"
     )
     output.note(
-        "PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen is printed"
+        "narrow it with PATHS, --entry, --rules or --changed-since; Ctrl-C ends it and prints what was seen"
     )
 
 

@@ -30,7 +30,7 @@ def explained(error: Exception, *, debug: bool) -> int:
     elif isinstance(error, ColdforkError):
         note(str(error))
     elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        note(f"{error.strerror}: raise the limit, as with ulimit -n 1024, and run it again")
+        note(f"{error.strerror}: raise the limit, for example with ulimit -n 1024, and run it again")
     else:
         kind = type(error).__name__
         note(f"internal error: {kind}: {error}; run it again with --debug, and report what it says")

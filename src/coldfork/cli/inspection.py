@@ -47,7 +47,7 @@ def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest
     for name in settings["entry"]:
         refuse_file(name)
     if overlays and settings["confirm"]:
-        raise UsageError("--confirm imports files, and what standard input holds lies in none; give files")
+        raise UsageError("--confirm cannot import standard input; give files")
     return request_of(settings, chosen, configuration, overlays), settings
 
 
@@ -57,7 +57,7 @@ def _with_standard_input(
     """Return the paths, with the file's name in place of `-`, and the content of standard input."""
     if Path("-") not in paths:
         if name is not None:
-            raise UsageError("--stdin-filename names what standard input holds; give - as a path")
+            raise UsageError("--stdin-filename needs standard input; give - as a path")
         return paths, {}
     file = Path(name or "stdin.py")
     return tuple(file if path == Path("-") else path for path in paths), {

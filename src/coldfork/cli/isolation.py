@@ -68,7 +68,7 @@ def number_of_runs(text: str) -> int | str:
     if text == "all":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is neither a number from 1 on nor `all`")
+        raise ValueError(f"{text!r} is not a number from 1 up, and not `all`")
     return int(text)
 
 
@@ -185,8 +185,8 @@ def _report(done: Foreground, request: ScriptRequest) -> None:
     see = f"; see {report}" if done.no_report is None and report.exists() else ""
     if request.report and done.no_report is not None:
         note(
-            f"no report of this run is kept: {done.no_report}; --log-dir names another place, and "
-            "--no-report wants none"
+            f"no report of this run is kept: {done.no_report}; choose another folder with --log-dir, or "
+            "no report with --no-report"
         )
     if done.cold_because is not None:
         note(f"this was a cold start: {done.cold_because}")
@@ -205,7 +205,7 @@ def _report(done: Foreground, request: ScriptRequest) -> None:
         note(said)
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))
-        note(f"the script left {names} running, which was ended")
+        note(f"the script left {names} running; coldfork ended what was left")
     for trouble in done.troubles:
         from coldfork.launch.script.result import quoted
 

@@ -40,7 +40,7 @@ COMMANDS = {
     ),
     "ps": (
         "coldfork.cli.commands.ps:ps",
-        "Show what is awake or poisoned in Python processes that run.",
+        "Show what is awake or poisoned in running Python processes.",
     ),
     "preload": (
         "coldfork.cli.commands.preload:preload",
@@ -48,11 +48,11 @@ COMMANDS = {
     ),
     "explain": (
         "coldfork.cli.commands.explain:explain",
-        "Say what a log tells: the failure, the guilty line, and what to do.",
+        "Explain a log: the failure, the guilty line, and what to do.",
     ),
     "doctor": (
         "coldfork.cli.commands.doctor:doctor",
-        "Say whether this machine and this environment are fit.",
+        "Check whether this machine and environment are fit for devices.",
     ),
     "report": ("coldfork.cli.commands.report:report", "Show a recording, or how two of them differ."),
     "guard": (

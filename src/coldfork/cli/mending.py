@@ -33,9 +33,9 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
 
     request, settings = asked(context, paths)
     if Path("-") in paths and (context.params["fix"] or context.params["prove"]):
-        raise UsageError("what standard input holds is written to no file; --diff alone shows its fixes")
+        raise UsageError("fixes for standard input cannot be written to a file; use --diff without --fix")
     if settings["confirm"]:
-        raise UsageError("--confirm is about what is found, and --fix changes that; give one of them")
+        raise UsageError("--confirm and --fix exclude each other; give one of them")
     only = context.params["fix_only"]
     is_bold = context.params["fix"] == Applicability.UNSAFE
     allowed = Applicability.UNSAFE if is_bold else Applicability.SAFE
@@ -60,7 +60,7 @@ def apply(done: Mending) -> tuple[MendedFile, ...]:
     written = tuple(file for file in done.files if write(file))
     for file in done.files:
         if file not in written:
-            output.note(f"{_from_here(file.file)} has changed meanwhile and was left as it is; run it again")
+            output.note(f"{_from_here(file.file)} changed meanwhile and was left unchanged; run it again")
     if written:
         causes = f"{plural(len(done.mended), 'cause')} in " if written == done.files else ""
         output.note(f"mended {causes}{plural(len(written), 'file')}")
@@ -97,7 +97,7 @@ def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> Non
 
     form = settings["format"]
     if form not in ("text", "markdown"):
-        raise UsageError(f"beside a patch there is no proof as {form}; choose text or markdown")
+        raise UsageError(f"--prove with --diff does not write {form}; choose text or markdown")
     text = proof_markdown(proof, options) if form == "markdown" else proof_text(proof)
     if settings["output"]:
         output.save(text, Path(settings["output"]))

@@ -159,7 +159,7 @@ def _without_word(flags: Sequence[WordedFlag], arg: str) -> str:
     if not equals or flag is None:
         return arg
     if word != flag.word:
-        raise UsageError(f"{name} takes no value but {flag.word}: {name}={flag.word}")
+        raise UsageError(f"{name} takes only one value: {name}={flag.word}")
     return name
 
 
@@ -198,7 +198,8 @@ PROBE_SETTINGS = (
     _BY_NAME["virtual"],
     replace(
         _BY_NAME["python"],
-        help="Import with this interpreter; by default the active virtual environment's, else our own.",
+        help="Import with this interpreter; by default the active virtual environment's, else coldfork's "
+        "own.",
     ),
     _BY_NAME["timeout"],
     replace(
@@ -212,13 +213,13 @@ PROBE_SETTINGS = (
 PRELOAD_SETTINGS = (
     replace(
         _BY_NAME["virtual"],
-        help="Give the imports this many virtual devices, for example h100:2; by default one h100 where the "
-        "machine has no device, else what it has.",
+        help="Give the imports this many virtual devices, for example h100:2; by default the machine's "
+        "own devices, or one h100 if it has none.",
     ),
     next(setting for setting in PROBE_SETTINGS if setting.name == "python"),
     replace(
         _BY_NAME["timeout"],
-        help="How many seconds may pass without a module finishing its import; then the import is ended.",
+        help="End an import after this many seconds in which no module finishes.",
     ),
     replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
     _BY_NAME["color"],
@@ -227,7 +228,7 @@ PRELOAD_SETTINGS = (
 
 _OF_CONFIRM = {
     "virtual": "With --confirm or --prove: give the imports and programs this many virtual devices, for "
-    "example h100:2, instead of what the machine has; --prove gives them one h100 unless told otherwise.",
+    "example h100:2, instead of the machine's own; --prove gives them one h100 by default.",
     "timeout": "With --confirm or --prove: how many seconds an import or a program may take; after that it "
     "is ended, with everything it started.",
 }

@@ -124,7 +124,7 @@ def _records(
 def _write(done: Mending) -> None:
     for file in done.files:
         if not write(file):
-            raise ToolError(f"{file.file} has changed meanwhile; nothing more was written, ask again")
+            raise ToolError(f"{file.file} changed meanwhile; nothing more was written; ask again")
 
 
 def serve() -> None:

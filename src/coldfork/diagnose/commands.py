@@ -160,7 +160,7 @@ def _attended(
                 with suppress(ProcessLookupError):
                     process.send_signal(news)
             name = signal.Signals(news).name
-            why = f"{name} came, and it had not ended {_GRACE_SECONDS:g} s later"
+            why = f"it had not ended {_GRACE_SECONDS:g} s after {name}"
             deadline = min(deadline or monotonic() + _GRACE_SECONDS, monotonic() + _GRACE_SECONDS)
 
 

@@ -66,8 +66,9 @@ def _compared(story: Story, repair: Repair, installed: str | None) -> Story:
     version = _version(installed)
     if version is None:
         remedy = (
-            f"Upgrade {name} to {fixed} or newer, where this is mended: {repair.change} ({repair.source}). "
-            "Which version this log is of was not found; `--python PATH` names its environment."
+            f"Upgrade {name} to {fixed} or newer, where this is mended: {repair.change} "
+            f"({repair.source}). The version behind this log was not found; `--python PATH` names its "
+            "environment."
         )
     elif version < Version(fixed):
         remedy = (
@@ -76,8 +77,8 @@ def _compared(story: Story, repair: Repair, installed: str | None) -> Story:
         )
     else:
         said = (
-            f"{name} {fixed} mended this line ({repair.source}), and {version} is installed: the log is of "
-            "another version, or another call has come to the same place."
+            f"{name} {fixed} mended this line ({repair.source}), and {version} is installed: the log "
+            "comes from another version, or another call reached the same line."
         )
         return replace(story, cause=f"{story.cause} {said}")
     return replace(story, remedies=(remedy, *story.remedies))

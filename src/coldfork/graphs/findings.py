@@ -15,7 +15,7 @@ _MOST_LEAKS = 12
 
 _CLEAN = "clean: a replay computes what an eager run does, and leaves the same in memory"
 _WRONG = "a replay would not do what an eager run does"
-_NOT_DISPROVED = "a replay may not do what an eager run does, which could not be disproved"
+_NOT_DISPROVED = "a replay may differ from an eager run; this could not be ruled out"
 _NOT_COMPARED = "not compared: whether a replay does what an eager run does is not known"
 
 
@@ -132,8 +132,8 @@ class Report:
             if len(of_batch) > _MOST_LEAKS:
                 lines.append(f"  and {len(of_batch) - _MOST_LEAKS} more, in .leaks")
         lines.append(
-            "make the state anew for the capture (create_forward is called once for each phase), or name the "
-            "tensors that the program keeps up to date itself in persistent="
+            "make the state anew for the capture (create_forward is called once for each phase), or list "
+            "in persistent= the tensors that the program itself keeps up to date"
         )
         lines += notes
         return "\n".join(lines)

@@ -37,8 +37,8 @@ class GuardedOutput(torch.Tensor):  # type: ignore[misc]
             generation, number, batch = one._coldfork_made
             if generation.number != number:
                 raise StaleOutputError(
-                    f"this output of {batch} was overwritten: {generation.number - number} more replays have "
-                    "run on its memory; clone() what is to outlive the next replay"
+                    f"this output of {batch} was overwritten: {generation.number - number} more replays "
+                    "have run on its memory; clone() outputs that must outlive the next replay"
                 )
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **kwargs or {})

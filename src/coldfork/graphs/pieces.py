@@ -96,19 +96,19 @@ class EagerCall:
         leaves, layout = pytree.tree_flatten(self._part.run(self._args, self._kwargs))
         kept, known = pytree.tree_flatten(self._output)
         if layout != known:
-            raise InputError(f"{self._name} gave {known} when it was captured, and gives {layout}")
+            raise InputError(f"{self._name} gave {known} when it was captured, and now gives {layout}")
         for given, before in zip(leaves, kept, strict=True):
             if given is before:
                 continue
             if not is_tensor(given) or not is_tensor(before):
                 if given != before:
                     raise InputError(
-                        f"{self._name} gave {before!r} when it was captured, and gives {given!r}"
+                        f"{self._name} gave {before!r} when it was captured, and now gives {given!r}"
                     )
             elif (given.shape, given.dtype, given.device) != (before.shape, before.dtype, before.device):
                 raise InputError(
-                    f"{self._name} gave {tuple(before.shape)} of {before.dtype} when it was captured, and "
-                    f"gives {tuple(given.shape)} of {given.dtype}"
+                    f"{self._name} gave {tuple(before.shape)} of {before.dtype} when it was captured, "
+                    f"and now gives {tuple(given.shape)} of {given.dtype}"
                 )
             else:
                 before.copy_(given)
@@ -201,12 +201,14 @@ class CapturedPiece:
         """Copy these arguments into the piece's buffers, and run its graphs."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
         if layout != self._layout:
-            raise InputError(f"{_name(self.piece)} is called with other arguments than it was captured with")
+            raise InputError(
+                f"{_name(self.piece)} is called with different arguments than it was captured with"
+            )
         for given, tensor, constant in zip(leaves, self._tensors, self._constants, strict=True):
             if tensor is None:
                 if given is not constant and given != constant:
                     raise InputError(
-                        f"{_name(self.piece)} was captured with {constant!r}, and is given {given!r}"
+                        f"{_name(self.piece)} was captured with {constant!r}, and is now given {given!r}"
                     )
             elif given is not tensor:
                 self._copy(given, tensor)
@@ -223,8 +225,8 @@ class CapturedPiece:
     def _copy(self, given: Any, buffer: Any) -> None:
         if given.shape != buffer.shape or given.dtype != buffer.dtype or given.device != buffer.device:
             raise InputError(
-                f"{_name(self.piece)} was captured with {tuple(buffer.shape)} of {buffer.dtype}, "
-                f"and is given {tuple(given.shape)} of {given.dtype}"
+                f"{_name(self.piece)} was captured with {tuple(buffer.shape)} of {buffer.dtype}, and is "
+                f"now given {tuple(given.shape)} of {given.dtype}"
             )
         if given.data_ptr() != buffer.data_ptr():
             buffer.copy_(given)
@@ -268,8 +270,8 @@ class ReplayingPass:
         """Replay one call of a piece."""
         if self._next >= len(self._pieces) or self._pieces[self._next].piece is not piece:
             raise GraphError(
-                f"{_name(piece)} is called where it was not when this batch was captured; a forward pass has "
-                "to call its pieces in the same order each time"
+                f"{_name(piece)} is called out of order; a forward pass has to call its pieces in the "
+                "order in which this batch was captured"
             )
         captured = self._pieces[self._next]
         self._next += 1

@@ -95,7 +95,7 @@ class Entry:
         """
         found = self.strings(key)
         if not found:
-            self.refuse(f"{key} must name something")
+            self.refuse(f"{key} must not be empty")
         for name in found:
             plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")

@@ -59,7 +59,7 @@ def _lock(place: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise
+        raise UsageError(f"{file} is in use by another recording; name another file with --output") from None
     except OSError:
         pass
     return descriptor

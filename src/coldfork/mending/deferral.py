@@ -180,7 +180,7 @@ class Deferral:
             deferred.outside.add(name)
         for each in BY_NAME:
             if tree.uses(each):
-                deferred.doubts.append(f"`{each}` may read it by its name")
+                deferred.doubts.append(f"`{each}` may look it up by name")
 
     def _need(self, deferred: Deferred, node: ast.Name, tree: Tree) -> None:
         """Defer a statement that reads the name during the import."""
@@ -267,13 +267,13 @@ def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
         elif form is Form.BLOCK and isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
             raise CannotMend(f"`{each.target.id}` has an annotation, which only the module can give it")
     if isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test):
-        raise CannotMend("it is the program itself")
+        raise CannotMend("the module is run as the program")
     if "__all__" in names:
         raise CannotMend("it defines `__all__`")
     if not names:
         is_plain = isinstance(statement, ast.Expr)
         raise CannotMend(
-            "it is not an assignment" if is_plain else "it binds nothing that could be looked up"
+            "it is not an assignment" if is_plain else "it binds no name that could be looked up"
         )
     if form is Form.BLOCK:
         _require_binding(statement)
@@ -333,7 +333,7 @@ def _require_room(use: Use) -> None:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         raise CannotMend(f"line {use.node.lineno} uses `{use.node.id}` in a lambda")
     if function.body[0].lineno == function.lineno:
-        raise CannotMend(f"the body of {function.name} is on the line of its head")
+        raise CannotMend(f"the body of {function.name} is on the same line as its `def`")
     for each in ast.walk(function):
         if isinstance(each, (ast.Global, ast.Nonlocal)) and use.node.id in each.names:
             raise CannotMend(f"{function.name} declares `{use.node.id}` global")

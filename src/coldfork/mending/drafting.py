@@ -42,8 +42,8 @@ _STARTS: Mapping[str, Shape] = {
     "visibility-too-late": earlier_statement.draft,
 }
 _MANY = 3
-"""If this many calls go through one function, the function is mended."""
-NOT_KEPT = "its fix would bring another finding, or leave this one"
+"""This many calls through one function are mended in the function."""
+NOT_KEPT = "its fix would cause another finding, or not remove this one"
 _NO_SHAPE = "there is none for a line of this shape yet"
 
 

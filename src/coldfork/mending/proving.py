@@ -139,7 +139,7 @@ def _compared(
     module, path = place.module.name, place.module.path
     before, after = seen
     if before is None or after is None:
-        return ModuleProof(module, path, "the imports were interrupted before its turn ended")
+        return ModuleProof(module, path, "the imports were interrupted before its own was done")
     proof = ModuleProof(module, path, before=before, after=after)
     if not (before.judged or after.judged):
         return replace(proof, reason=before.reason or "")

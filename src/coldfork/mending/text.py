@@ -15,7 +15,7 @@ from itertools import pairwise
 from coldfork.model.causes import Edit
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-BESIDE = "another statement is on its line"
+BESIDE = "another statement shares its line"
 _LAYOUT = frozenset({tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
 

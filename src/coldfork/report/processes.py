@@ -120,7 +120,7 @@ class _Page:
             for state in process.states
         )
         if unnamed:
-            yield "Next: coldfork run --follow FILE names the line that woke what is awake"
+            yield "Next: coldfork run --follow FILE names the line that woke the device"
 
 
 def _accelerators(states: Iterable[State]) -> str:
@@ -161,7 +161,7 @@ def _of_states(process: RunningPython) -> Iterator[tuple[str, ...]]:
 
 
 def _woken_by(waker: Waker, recording: str | None) -> Iterator[str]:
-    place = waker.module or "a place that is not known"
+    place = waker.module or "an unknown place"
     if waker.path is not None:
         place = waker.path if waker.line is None else f"{waker.path}:{waker.line}"
     where = f", in {inside(waker.function)}" if inside(waker.function) else ""

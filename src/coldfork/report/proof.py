@@ -160,7 +160,7 @@ def _names(module: ModuleProof) -> str:
     if module.before is None or module.before.values is None or module.after is None:
         return "not compared"
     if module.after.values is None:
-        return "not to be read"
+        return "not readable"
     parts = [f"{module.same} the same"]
     if module.alike:
         parts.append(f"{module.alike} of the same type")

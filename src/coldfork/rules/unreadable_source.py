@@ -69,8 +69,8 @@ SEVERITY = Severity.ERROR
 
 _REMEDY = "fix the file, or list it under `exclude` in [tool.coldfork] if it is not source code"
 _TOO_LARGE = (
-    "list the file under `exclude` in [tool.coldfork] if nothing in it can wake a device; "
-    "a table of nothing but literals needs no entry there"
+    "list the file under `exclude` in [tool.coldfork] if nothing in it can wake a device; a table of "
+    "plain literals needs no entry there"
 )
 
 

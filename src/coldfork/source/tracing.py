@@ -28,7 +28,7 @@ from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import Env, Value
 from coldfork.source.values.wording import Wording, in_words, spelled
 
-_ENDS = {RETURNS: "returns", BREAKS: "leaves the loop", CONTINUES: "goes on with the next round"}
+_ENDS = {RETURNS: "returns", BREAKS: "leaves the loop", CONTINUES: "goes on to the next iteration"}
 _MOST_VALUES = 3
 """At most this many values of an expression are reported, because a loop may give it a thousand."""
 

@@ -174,7 +174,7 @@ def _answer(
         )
         return CanaryAnswer(True, done + _otherwise(against), tried, seconds, against)
     if failure is not None:
-        reason = f"in a forked child {what} fails with {failure}"
+        reason = f"a forked child fails in {what}: {failure}"
     elif not ended:
         reason = f"a forked child hangs in {what}: it was killed after {timeout:g} s"
     else:

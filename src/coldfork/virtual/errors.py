@@ -29,8 +29,8 @@ class NotSimulatedError(ColdforkError, RuntimeError):
 
 
 POOL_IS_GONE = (
-    "keep one of the memory pool's graphs, or capture without pool= to begin a new one: the last graph of "
-    "this pool is gone, after which a device refuses to capture with it"
+    "keep one of the memory pool's graphs, or capture without pool= to begin a new one: this pool's last "
+    "graph is gone, so a device refuses to capture into it"
 )
 
 

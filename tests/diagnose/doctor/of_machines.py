@@ -36,7 +36,7 @@ PYTHON: tuple[Case, ...] = (
         lambda m: m.python(version=(3, 14, 0), free_threaded=True),
     ),
     fail("python", "Python 3.10.1 is too old for coldfork", lambda m: m.python(version=(3, 10, 1))),
-    skipped("python", "the version of the examined Python does not show from its folder", unknown),
+    skipped("python", "the folder of the examined Python does not tell its version", unknown),
     ok("start-method", "fork is the default of Python 3.11.7 here", as_it_is),
     ok(
         "start-method",
@@ -57,7 +57,7 @@ PYTHON: tuple[Case, ...] = (
         ),
         lambda m: m.package("jax", "0.10.2"),
     ),
-    skipped("start-method", "the version of the examined Python does not show from its folder", unknown),
+    skipped("start-method", "the folder of the examined Python does not tell its version", unknown),
     ok("startup-files", "no file imports a framework when Python starts", as_it_is),
     ok(
         "startup-files",
@@ -95,7 +95,7 @@ PYTHON: tuple[Case, ...] = (
         started_by("usercustomize.py", "import torch\nif torch.cuda.is_available():\n    pass\n"),
     ),
     skipped("startup-files", "no folder of packages was found", nowhere),
-    ok("openmp", "no package brings a runtime of its own", started_by("x/libgompertz.so", "")),
+    ok("openmp", "no package brings its own runtime", started_by("x/libgompertz.so", "")),
     ok("openmp", "1 copy of LLVM's runtime", started_by("torch/lib/libomp.dylib", "")),
     ok(
         "openmp",
@@ -162,12 +162,12 @@ DRIVER: tuple[Case, ...] = (
     fail("driver", "the driver did not answer within 10 seconds", silent),
     fail(
         "driver",
-        "the kernel has NVIDIA's driver 570.86.15, and libcuda.so.1 cannot be loaded: no libcuda",
+        "the kernel has NVIDIA's driver 570.86.15, but libcuda.so.1 cannot be loaded: no libcuda",
         without_libraries,
     ),
     fail(
         "driver",
-        "libcuda.so.1 is installed, and the kernel has not loaded NVIDIA's driver",
+        "libcuda.so.1 is installed, but the kernel has not loaded NVIDIA's driver",
         lambda m: m.answers(),
     ),
     fail(
@@ -180,7 +180,7 @@ DRIVER: tuple[Case, ...] = (
     ok("nvml", "NVML answers for 1 device", lambda m: m.driver().answers()),
     warn(
         "nvml",
-        "libnvidia-ml.so.1 cannot be loaded, so that counting devices wakes them: no nvml",
+        "libnvidia-ml.so.1 cannot be loaded, so counting devices wakes them: no nvml",
         without_libraries,
     ),
     fail(
@@ -189,7 +189,7 @@ DRIVER: tuple[Case, ...] = (
         refused(18, "Driver/library version mismatch"),
     ),
     fail("nvml", "NVML refuses: Insufficient Permissions", refused(4, "Insufficient Permissions")),
-    fail("nvml", "NVML was asked, and the driver did not answer within 10 seconds", silent),
+    fail("nvml", "NVML gave no answer: the driver did not answer within 10 seconds", silent),
     skipped("nvml", "there is no NVIDIA driver here", as_it_is),
     ok("device-files", "3 device files may be read and written", lambda m: m.driver()),
     ok("device-files", "1 device file may be read and written", wsl),
@@ -211,10 +211,10 @@ DRIVER: tuple[Case, ...] = (
     ),
     fail(
         "device-files",
-        "/dev/nvidia-uvm is missing; there is no device file of any device",
+        "/dev/nvidia-uvm is missing; no device has a device file",
         lambda m: m.file("/proc/driver/nvidia/version").file("/dev/nvidiactl"),
     ),
-    skipped("device-files", "there is no accelerator's device file here", as_it_is),
+    skipped("device-files", "there is no accelerator device file here", as_it_is),
     ok("container", "this is not a container", as_it_is),
     ok(
         "container",
@@ -233,7 +233,7 @@ DRIVER: tuple[Case, ...] = (
     ),
     fail(
         "container",
-        "Docker: the host has an NVIDIA driver, and the container none of its devices",
+        "Docker: the host has an NVIDIA driver, but the container has none of its devices",
         lambda m: m.file("/proc/1/cgroup", "0::/docker/abc\n").file("/proc/driver/nvidia/version"),
     ),
     fail(
@@ -245,7 +245,7 @@ DRIVER: tuple[Case, ...] = (
     ok("wsl", "WSL 2, with the driver of Windows", lambda m: wsl(m).file("/usr/lib/wsl/lib/libcuda.so.1")),
     warn(
         "wsl",
-        "WSL, and /usr/lib64/libcuda.so.1 of a Linux driver may be found before Windows' own",
+        "WSL, but /usr/lib64/libcuda.so.1 of a Linux driver may be found before Windows' own",
         lambda m: wsl(m).file("/usr/lib/wsl/lib/libcuda.so.1").file("/usr/lib64/libcuda.so.1"),
     ),
     fail("wsl", "WSL without libcuda.so.1", wsl),
@@ -263,7 +263,7 @@ DRIVER: tuple[Case, ...] = (
         "device 0 is PROHIBITED: it admits one process at a time, or none",
         lambda m: m.devices({"compute_mode": 2}, {}),
     ),
-    skipped("compute-mode", "NVML describes no device here", as_it_is),
+    skipped("compute-mode", "NVML lists no device here", as_it_is),
     ok("mig", "no device is divided", lambda m: m.answers()),
     ok(
         "mig",
@@ -289,10 +289,10 @@ DRIVER: tuple[Case, ...] = (
     ),
     fail(
         "mig",
-        "device 0 is divided and has no instance, so that CUDA finds no device",
+        "device 0 is divided but has no instance, so CUDA finds no device",
         lambda m: m.devices({"mig": True, "mig_pending": True, "instances": (Instance("MIG-aa"),) * 0}),
     ),
-    skipped("mig", "NVML describes no device that could be divided", lambda m: m.devices({"mig": None})),
+    skipped("mig", "NVML lists no device that could be divided", lambda m: m.devices({"mig": None})),
     ok("mps", "there is no MPS daemon, and nothing expects one", lambda m: m.driver().answers()),
     ok(
         "mps",
@@ -301,12 +301,12 @@ DRIVER: tuple[Case, ...] = (
     ),
     warn(
         "mps",
-        "CUDA_MPS_PIPE_DIRECTORY expects an MPS daemon, and none listens in /run/mps",
+        "CUDA_MPS_PIPE_DIRECTORY expects an MPS daemon, but none listens in /run/mps",
         lambda m: m.driver().variables(CUDA_MPS_PIPE_DIRECTORY="/run/mps"),
     ),
     warn(
         "mps",
-        "an MPS daemon runs, and /run/mps has no pipe of it: processes started here do without",
+        "an MPS daemon runs, but its pipe is not in /run/mps: processes started here do not use it",
         lambda m: (
             m.driver()
             .file("/proc/4711/comm", "nvidia-cuda-mps")
@@ -332,12 +332,12 @@ DRIVER: tuple[Case, ...] = (
     ),
     warn(
         "persistence",
-        "persistence is off on devices 0, 2: each first process waits for the driver",
+        "persistence is off on devices 0, 2: the first process has to wait for the driver to load",
         lambda m: m.devices({"persistence": False}, {}, {"persistence": False}),
     ),
-    skipped("persistence", "NVML says nothing of persistence", as_it_is),
+    skipped("persistence", "NVML does not report persistence", as_it_is),
     ok("touch", "2 devices made a context, in 1.2 s", touched(0, "", "NVIDIA H100", "NVIDIA H100")),
-    warn("touch", "CUDA is initialised and sees no device", touched(0, "")),
+    warn("touch", "CUDA is initialised but sees no device", touched(0, "")),
     fail("touch", "cuInit returned 803: it does not fit the kernel module", touched(803, "cuInit")),
     fail(
         "touch",

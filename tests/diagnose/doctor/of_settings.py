@@ -40,7 +40,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "alloc-conf",
-        "PYTORCH_ALLOC_CONF: PyTorch has no option max_split_size; is max_split_size_mb meant?",
+        "PYTORCH_ALLOC_CONF: PyTorch has no option max_split_size; did you mean max_split_size_mb?",
         lambda m: m.variables(PYTORCH_ALLOC_CONF="max_split_size:128"),
     ),
     warn(
@@ -75,37 +75,37 @@ SETTINGS: tuple[Case, ...] = (
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=9,abc: 'abc' means nothing, and programs see only 9",
+        f"{_CUDA}=9,abc: 'abc' means nothing, so programs see only 9",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="9,abc"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=0,9: there is no device 9, the last one is 0, and programs see only 0",
+        f"{_CUDA}=0,9: there is no device 9, the last one is 0, so programs see only 0",
         lambda m: m.answers().variables(CUDA_VISIBLE_DEVICES="0,9"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=1,1: 1 is listed twice, and programs see no device",
+        f"{_CUDA}=1,1: 1 is listed twice, so programs see no device",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="1,1"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=0,GPU-1b2c: GPU-1b2c stands among numbers, and programs see only 0",
+        f"{_CUDA}=0,GPU-1b2c: GPU-1b2c stands among numbers, so programs see only 0",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="0,GPU-1b2c"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=GPU-1b2c,0: 0 stands among UUIDs, and programs see only GPU-1b2c",
+        f"{_CUDA}=GPU-1b2c,0: 0 stands among UUIDs, so programs see only GPU-1b2c",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="GPU-1b2c,0"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=GPU-ffff: GPU-ffff is not one of the devices, and programs see no device",
+        f"{_CUDA}=GPU-ffff: GPU-ffff is not one of the devices, so programs see no device",
         lambda m: m.answers().variables(CUDA_VISIBLE_DEVICES="GPU-ffff"),
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=0,,1: an entry is empty, and programs see only 0",
+        f"{_CUDA}=0,,1: an entry is empty, so programs see only 0",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="0,,1"),
     ),
     skipped("hip-visible-devices", "neither HIP_VISIBLE_DEVICES nor ROCR_VISIBLE_DEVICES is set", as_it_is),
@@ -117,7 +117,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "hip-visible-devices",
-        "HIP_VISIBLE_DEVICES=1, ROCR_VISIBLE_DEVICES=1: one counts among the devices that the other left",
+        "HIP_VISIBLE_DEVICES=1, ROCR_VISIBLE_DEVICES=1: one selects among the devices that the other leaves",
         lambda m: m.variables(HIP_VISIBLE_DEVICES="1", ROCR_VISIBLE_DEVICES="1"),
     ),
     skipped("nvidia-visible-devices", "NVIDIA_VISIBLE_DEVICES is not set", as_it_is),
@@ -128,40 +128,40 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "nvidia-visible-devices",
-        "NVIDIA_VISIBLE_DEVICES=0 outside of a container hides nothing",
+        "NVIDIA_VISIBLE_DEVICES=0 hides nothing outside a container",
         lambda m: m.variables(NVIDIA_VISIBLE_DEVICES="0"),
     ),
     warn(
         "nvidia-visible-devices",
-        "NVIDIA_VISIBLE_DEVICES=3 let 1 in, and CUDA_VISIBLE_DEVICES counts beyond them",
+        "NVIDIA_VISIBLE_DEVICES=3 admits 1 devices, but CUDA_VISIBLE_DEVICES counts beyond them",
         lambda m: m.file("/.dockerenv").variables(NVIDIA_VISIBLE_DEVICES="3", CUDA_VISIBLE_DEVICES="3"),
     ),
-    skipped("device-order", "there are fewer than two devices, so none can be confused", as_it_is),
+    skipped("device-order", "with fewer than two devices, the order does not matter", as_it_is),
     ok(
         "device-order",
-        "all devices are of one model, so that CUDA counts as nvidia-smi does",
+        "all devices are of one model, so CUDA numbers them like nvidia-smi",
         lambda m: m.devices({}, {}),
     ),
     ok(
         "device-order",
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID: CUDA counts as nvidia-smi does",
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID: CUDA numbers devices like nvidia-smi",
         lambda m: two_models(m).variables(CUDA_DEVICE_ORDER="PCI_BUS_ID"),
     ),
     warn(
         "device-order",
-        "2 models of devices: CUDA numbers them in another order than nvidia-smi",
+        "2 models of devices: CUDA and nvidia-smi number them differently",
         two_models,
     ),
     warn(
         "device-order",
-        "CUDA_DEVICE_ORDER=BUS means nothing to CUDA",
+        "CUDA does not know CUDA_DEVICE_ORDER=BUS",
         lambda m: m.variables(CUDA_DEVICE_ORDER="BUS"),
     ),
     skipped("nvml-query", "no torch for CUDA is installed", as_it_is),
     skipped("nvml-query", "no torch for CUDA is installed", lambda m: m.torch("2.9.0+cpu", None)),
     ok(
         "nvml-query",
-        "PYTORCH_NVML_BASED_CUDA_CHECK is not set: torch.cuda.is_available() wakes the driver, and with 1 it asks NVML",
+        "PYTORCH_NVML_BASED_CUDA_CHECK is not set: torch.cuda.is_available() wakes the driver; with 1 it would ask NVML",
         lambda m: m.torch(),
     ),
     ok(
@@ -176,12 +176,12 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "nvml-query",
-        "PYTORCH_NVML_BASED_CUDA_CHECK=true: torch treats everything but 1 as no",
+        "PYTORCH_NVML_BASED_CUDA_CHECK=true: torch treats any value but 1 as no",
         lambda m: m.variables(PYTORCH_NVML_BASED_CUDA_CHECK="true"),
     ),
     warn(
         "nvml-query",
-        "PYTORCH_NVML_BASED_CUDA_CHECK=1, and NVML does not answer, so that torch asks the driver",
+        "PYTORCH_NVML_BASED_CUDA_CHECK=1, but NVML does not answer, so torch asks the driver",
         lambda m: m.driver().answers(nvml_error="no").variables(PYTORCH_NVML_BASED_CUDA_CHECK="1"),
     ),
     skipped("vllm-method", "vLLM is not installed", as_it_is),
@@ -205,7 +205,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "vllm-method",
-        "VLLM_WORKER_MULTIPROCESSING_METHOD is set, and vLLM reads VLLM_WORKER_MULTIPROC_METHOD",
+        "VLLM_WORKER_MULTIPROCESSING_METHOD is set, but vLLM reads VLLM_WORKER_MULTIPROC_METHOD",
         lambda m: m.variables(VLLM_WORKER_MULTIPROCESSING_METHOD="spawn"),
     ),
     fail(
@@ -231,28 +231,28 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "thread-counts",
-        "KMP_DUPLICATE_LIB_OK hides that two OpenMP runtimes are in one process, and results may be wrong",
+        "KMP_DUPLICATE_LIB_OK hides that a process has two OpenMP runtimes; results may be wrong",
         lambda m: m.variables(KMP_DUPLICATE_LIB_OK="TRUE"),
     ),
     warn(
         "thread-counts",
-        "OMP_NUM_THREADS=2, MKL_NUM_THREADS=4: the pools are told different numbers",
+        "OMP_NUM_THREADS=2, MKL_NUM_THREADS=4: the pools get different numbers",
         lambda m: m.variables(OMP_NUM_THREADS="2", MKL_NUM_THREADS="4"),
     ),
     skipped("tokenizers-parallelism", "tokenizers is not installed", as_it_is),
     ok(
         "tokenizers-parallelism",
-        "TOKENIZERS_PARALLELISM is not set: a forked child goes on with one thread, and says so",
+        "TOKENIZERS_PARALLELISM is not set: a forked child goes on with one thread, and warns",
         lambda m: m.package("tokenizers", "0.23.0"),
     ),
     ok(
         "tokenizers-parallelism",
-        "TOKENIZERS_PARALLELISM=False: one thread, which a fork does not harm",
+        "TOKENIZERS_PARALLELISM=False: one thread, which survives a fork",
         lambda m: m.variables(TOKENIZERS_PARALLELISM="False"),
     ),
     ok(
         "tokenizers-parallelism",
-        "TOKENIZERS_PARALLELISM=true, and processes are not forked unless that is asked for",
+        "TOKENIZERS_PARALLELISM=true, and processes are forked only if a program asks for it",
         lambda m: m.python(version=(3, 14, 2)).variables(TOKENIZERS_PARALLELISM="true"),
     ),
     warn(
@@ -286,11 +286,13 @@ SETTINGS: tuple[Case, ...] = (
     ),
     fail(
         "library-path",
-        "/cuda/lib64/stubs/ holds the toolkit's stub in the driver's place",
+        "/cuda/lib64/stubs/ holds the toolkit's stub instead of the driver",
         lambda m: m.file("/cuda/lib64/stubs/libcuda.so").variables(LD_LIBRARY_PATH="/opt:/cuda/lib64/stubs/"),
     ),
     skipped(
-        "library-path", "they are read on Linux, and this is darwin", lambda m: m.system(platform="darwin")
+        "library-path",
+        "they are read only on Linux, and this is darwin",
+        lambda m: m.system(platform="darwin"),
     ),
 )
 
@@ -312,7 +314,7 @@ LIMITS: tuple[Case, ...] = (
     ),
     fail(
         "dev-shm",
-        "/dev/shm is too small for anything: 1.0 MiB of 1.0 MiB of shared memory are free",
+        "/dev/shm is too small to use: 1.0 MiB of 1.0 MiB of shared memory are free",
         lambda m: m.disk("/dev/shm", 1 << 20, 1 << 20),
     ),
     fail("dev-shm", "there is no /dev/shm", as_it_is),
@@ -321,41 +323,41 @@ LIMITS: tuple[Case, ...] = (
     ok("nofile", "a process may open any number of files", lambda m: m.limit("NOFILE", None)),
     warn(
         "nofile",
-        "a process may open 1024 files, and raise that to 8192",
+        "a process may open 1024 files, and may raise that to 8192",
         lambda m: m.limit("NOFILE", 1024, 8192),
     ),
     fail(
         "nofile",
-        "a process may open 255 files, and raise that to any number",
+        "a process may open 255 files, and may raise that to any number",
         lambda m: m.limit("NOFILE", 255),
     ),
     warn(
         "nofile",
-        "a process may open 256 files, and raise that to any number",
+        "a process may open 256 files, and may raise that to any number",
         lambda m: m.limit("NOFILE", 256),
     ),
     skipped("nofile", "this system has no such limit", as_it_is),
     ok("nproc", "this user may have 4096 processes and threads", lambda m: m.limit("NPROC", 4096)),
     warn(
         "nproc",
-        "this user may have 1000 processes and threads, those of all programs together",
+        "this user may have 1000 processes and threads in all programs together",
         lambda m: m.limit("NPROC", 1000),
     ),
     fail(
         "nproc",
-        "this user may have 100 processes and threads, those of all programs together",
+        "this user may have 100 processes and threads in all programs together",
         lambda m: m.limit("NPROC", 100),
     ),
     skipped("nproc", "this system has no such limit", as_it_is),
     ok("memlock", "a process may lock any amount of memory", lambda m: m.limit("MEMLOCK", None)),
     ok(
         "memlock",
-        "a process may lock 64 KiB, and there is no InfiniBand that would need more",
+        "a process may lock 64 KiB, and no InfiniBand is there to need more",
         lambda m: m.limit("MEMLOCK", 64 << 10),
     ),
     warn(
         "memlock",
-        "a process may lock 64 KiB, and InfiniBand needs more",
+        "a process may lock 64 KiB, but InfiniBand needs more",
         lambda m: m.limit("MEMLOCK", 64 << 10).file("/dev/infiniband/uverbs0"),
     ),
     skipped("memlock", "this system has no such limit", as_it_is),
@@ -400,7 +402,7 @@ LIMITS: tuple[Case, ...] = (
     ),
     warn(
         "cgroup",
-        "the group allows 1.5 processors, and programs count 8",
+        "the group allows 1.5 processors, but programs see 8",
         lambda m: cgroup_2(m, cpu_max="150000 100000"),
     ),
     warn("cgroup", "the group allows 2.0 GiB of memory", cgroup_1),
@@ -416,11 +418,13 @@ LIMITS: tuple[Case, ...] = (
     ),
     fail(
         "cgroup",
-        "1000 of the 1100 processes and threads that the group allows exist",
+        "1000 of the 1100 processes and threads that the group allows are in use",
         lambda m: cgroup_2(m, pids_max="1100", pids_current="1000"),
     ),
-    skipped("cgroup", "no control group shows", as_it_is),
+    skipped("cgroup", "no control group is visible", as_it_is),
     skipped(
-        "cgroup", "control groups are Linux's, and this is darwin", lambda m: m.system(platform="darwin")
+        "cgroup",
+        "control groups exist only on Linux, and this is darwin",
+        lambda m: m.system(platform="darwin"),
     ),
 )

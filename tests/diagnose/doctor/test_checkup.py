@@ -140,17 +140,12 @@ def test_the_other_pythons_with_a_guard_are_named(tmp_path: Path) -> None:
             ["coldfork doctor device-files says which device files are closed to this user"],
         ),
         ("nvml", refused(9, "x"), ["look for NVRM and Xid in dmesg"]),
-        ("nofile", lambda m: m.limit("NOFILE", 300, 5000), ["ulimit -n 4096 before the program"]),
+        ("nofile", lambda m: m.limit("NOFILE", 300, 5000), ["run ulimit -n 4096 before the program"]),
         ("nofile", lambda m: m.limit("NOFILE", 300, 400), ["raise the hard limit: limits.conf, LimitNOFILE"]),
         (
             "device-files",
             lambda m: m.driver().closed("/dev/nvidia0"),
-            [
-                (
-                    "add this user to the group of the file: ls -l /dev/nvidia0 shows it, usermod -aG GROUP "
-                    "USER does it"
-                )
-            ],
+            [("add this user to the file's group: ls -l /dev/nvidia0 shows it; run usermod -aG GROUP USER")],
         ),
         (
             "cgroup",

@@ -42,7 +42,7 @@ def test_what_is_no_size_is_refused_with_an_example(written: str) -> None:
 
 @pytest.mark.parametrize("given", [0, -5, "0", "0.0 GiB", "0.1"])
 def test_a_size_of_nothing_is_refused(given: int | str) -> None:
-    with pytest.raises(UsageError, match="leaves nothing to use; for no cap, give None"):
+    with pytest.raises(UsageError, match="is too small to use; for no limit, give None"):
         parse_size(given)
 
 

@@ -98,7 +98,7 @@ def test_places_are_those_of_the_callers_list(host: Host) -> None:
     assert one.device == f"{host.boards[7].uuid} (place 2)"
     others = take(2, 2, callers)
     assert sorted(numbers(host, others)) == [[2], [5]]
-    with pytest.raises(LeaseError, match=r"^1 device is wanted, 3 are seen, and 0 can be leased: "):
+    with pytest.raises(LeaseError, match=r"^1 device is wanted, 3 are visible, and 0 can be leased: "):
         take("auto", 1, callers)
     for lease in (one, *others):
         lease.release()
@@ -133,7 +133,7 @@ def test_places_are_those_of_the_callers_list(host: Host) -> None:
         (None, [], "names no device"),
         (None, True, "neither a number of devices nor a list"),
         (None, 0, "cannot lease 0 devices"),
-        (None, 9, "9 devices are wanted, 8 are seen, and 8 can be leased; to let several workers use one"),
+        (None, 9, "9 devices are wanted, 8 are visible, and 8 can be leased; to let several workers use one"),
         (None, FreeDevices("much"), "is not a size"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_device_without_room_is_named_with_what_is_free_and_who_uses_it(host: 
     with pytest.raises(LeaseError) as caught:
         take(FreeDevices("20 GiB"), 1, host.environment)
     assert str(caught.value) == (
-        "1 device is wanted, 1 are seen, and 0 can be leased: GPU-full (place 0) has 1.0 GiB free "
+        "1 device is wanted, 1 are visible, and 0 can be leased: GPU-full (place 0) has 1.0 GiB free "
         "of 80.0 GiB, used by pid 4711, but 20.0 GiB are wanted; wait until one is free, or ask for fewer"
     )
 

@@ -28,7 +28,9 @@ def test_a_cap_that_no_worker_keeps_breaks_the_pool_and_says_so() -> None:
     with WorkerPool(1, max_memory=10) as pool:
         while not pool.health().broken:
             time.sleep(0.01)
-        with pytest.raises(PoolBrokenError, match="it is 10 bytes, and an idle one holds"):
+        with pytest.raises(
+            PoolBrokenError, match="max_memory=10 bytes is too low for this pool: an idle worker holds"
+        ):
             pool.submit(targets.square, 4)
 
 

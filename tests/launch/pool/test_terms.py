@@ -33,7 +33,7 @@ from tests.launch.pool.faults.tasks import say_and_leave
             "leave out mp_context: this pool's processes always come from a clean server",
         ),
         ({"env": {"A": 1}}, "env takes texts, or None to unset a variable, not 'A': 1"),
-        ({"env": {"A=B": "1"}}, "'A=B': '1' cannot stand in an environment"),
+        ({"env": {"A=B": "1"}}, "'A=B': '1' cannot be in an environment"),
         ({"preload": ["json", "nowhere.at.all"]}, "preload: there is no module 'nowhere' here"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",

@@ -220,7 +220,7 @@ def test_the_command_line_says_what_is_ready(bench: WarmBench) -> None:
     assert "not a module's dotted name" in coldfork("warm", "start", "not a name", status=2).stderr
     assert "cannot preload nowhere" in coldfork("warm", "start", "nowhere", status=2).stderr
     assert coldfork("warm", "stop").stdout == "Ended 1 server.\n"
-    assert coldfork("warm", "stop").stdout == "No warm server ran.\n"
+    assert coldfork("warm", "stop").stdout == "No warm server was running.\n"
     assert (
         "this was a cold start: no server had json ready"
         in coldfork("exec", "--warm", "json", str(script)).stderr

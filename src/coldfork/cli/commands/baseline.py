@@ -23,7 +23,7 @@ Examples:
   coldfork check --baseline coldfork-baseline.json     report only what is new
   coldfork baseline prune                              drop findings that no longer occur
 
-`baseline = "coldfork-baseline.json"` in [tool.coldfork] saves the flag.
+With `baseline = "coldfork-baseline.json"` in [tool.coldfork], check needs no --baseline.
 """
 
 _ANALYSIS = tuple(setting for setting in SETTINGS if not setting.output_only)
@@ -104,7 +104,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
         if pruned != held:
             output.save(baseline_file.dump(pruned), file)
     else:
-        raise UsageError(f"{file} was not changed: findings in a missing path may not be gone")
+        raise UsageError(f"{file} was left unchanged: a path is missing, and its findings may still exist")
     gone, known, new = (len(part) for part in (comparison.gone, comparison.known, comparison.new))
     output.write(f"{plural(gone, 'finding')} gone, {known} still there, {new} new.\n")
     if new:
@@ -122,4 +122,4 @@ def _refuse_foreign(file: Path) -> None:
         try:
             baseline_file.load(file)
         except UsageError as error:
-            raise UsageError(f"{error}; it was left as it is") from None
+            raise UsageError(f"{error}; the file was left unchanged") from None

@@ -40,19 +40,19 @@ Examples:
   coldfork check --format agent            a record a line, with the commands to run next
   coldfork check --format sarif --output coldfork.sarif
   coldfork check --baseline coldfork-baseline.json
-  coldfork check --all-ways                every module that a line wakes, with its way there
-  coldfork check --changed-since origin/main   only what this branch can have changed
+  coldfork check --all-ways                every module that a line wakes, and how imports get there
+  coldfork check --changed-since origin/main   only what this branch may have changed
   coldfork check - --stdin-filename src/engine/core.py < buffer
   coldfork check --watch                   again after every change
-  coldfork check --fix                     mend what can be mended without changing what the code does
+  coldfork check --fix                     apply the fixes that do not change what the code does
   coldfork check --diff | git apply        the same, as a patch
   coldfork check --fix --prove --format markdown   the same, and a table for the pull request
   coldfork check --trace src/engine/core.py:12   why a line is found, or is not
   coldfork check --confirm --virtual h100  import what was found, and see what happens
-  coldfork check --confirm=run --virtual h100  run the programs of findings, too, with all that they do
+  coldfork check --confirm=run --virtual h100  also run the programs that findings are about, for real
 
 \b
-Exit status: 0 nothing that fails, 1 something at or above --fail-on for an audience in --fail-for,
+Exit status: 0 nothing fails the check, 1 a finding at or above --fail-on for an audience in --fail-for,
 a patch that --diff printed, or a fix that --prove refutes, 2 the check itself failed, 130 interrupted.
 Next: coldfork rule NAME explains a finding.
 """
@@ -64,7 +64,7 @@ Next: coldfork rule NAME explains a finding.
 @click.option(
     "--stdin-filename",
     metavar="FILE",
-    help="With - as a path: the file that standard input stands for, in its package.",
+    help="With - as a path: the path of the file whose text comes from standard input.",
 )
 @click.option(
     "--fix",
@@ -82,7 +82,7 @@ Next: coldfork rule NAME explains a finding.
 @click.option(
     "--prove",
     is_flag=True,
-    help="With --fix or --diff: import the modules before and after mending, in copies, and compare; also "
+    help="With --fix or --diff: import copies of the modules before and after mending, and compare; also "
     "run test-command, if it is set.",
 )
 @click.option(
@@ -94,8 +94,8 @@ Next: coldfork rule NAME explains a finding.
 @click.option(
     "--watch",
     is_flag=True,
-    help="Check again whenever a file changes that the result depends on, until Ctrl-C; the exit status "
-    "is that of the last check.",
+    help="Check again whenever a file that affects the result changes, until Ctrl-C; the exit status is "
+    "that of the last check.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print the findings alone: no progress, no summary.")
 @debug_option
@@ -123,7 +123,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     report, interrupted = _report(inspection, settings)
     if interrupted:
         click.echo(err=True)  # ends the line on which the terminal showed ^C
-        output.note(f"interrupted: findings whose {undone(settings)} by then count as not testable")
+        output.note(f"interrupted: findings count as not testable where {undone(settings)}")
     _deliver(report, inspection, settings)
     complain(inspection)
     if interrupted:
@@ -145,11 +145,13 @@ def _watch(context: click.Context, paths: tuple[Path, ...]) -> NoReturn:
     from coldfork.cli.watching import watch
 
     if Path("-") in paths:
-        raise UsageError("standard input holds one text and does not change: --watch takes files and folders")
+        raise UsageError("--watch needs files or folders: standard input does not change")
 
     def judge(inspection: Inspection, settings: dict[str, Any]) -> tuple[int, Callable[[], None]]:
         if settings["confirm"]:
-            raise UsageError("--watch checks after every change, and --confirm takes too long for that")
+            raise UsageError(
+                "--confirm takes too long to run after every change: leave out --watch or --confirm"
+            )
         report = report_of(inspection)
 
         def show() -> None:
@@ -164,11 +166,11 @@ def _watch(context: click.Context, paths: tuple[Path, ...]) -> NoReturn:
 def _is_to_mend(context: click.Context) -> bool:
     asked = context.params["fix"] or context.params["diff"]
     if asked and context.params["watch"]:
-        raise UsageError("--watch prints what is found and changes nothing: leave out --fix and --diff")
+        raise UsageError("--watch only prints findings: leave out --fix and --diff")
     if context.params["fix_only"] and not asked:
-        raise UsageError("--fix-only narrows --fix and --diff; give one of them")
+        raise UsageError("--fix-only needs --fix or --diff")
     if context.params["prove"] and not asked:
-        raise UsageError("--prove is about what --fix and --diff write; give one of them")
+        raise UsageError("--prove needs --fix or --diff")
     return bool(asked)
 
 
@@ -202,9 +204,7 @@ def _refuse_idle_options(context: click.Context) -> None:
         return
     for name in ("virtual", "timeout"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(
-                f"--{name} is about imports, and nothing is imported without --confirm or --prove"
-            )
+            raise UsageError(f"--{name} needs --confirm or --prove: nothing is imported without them")
 
 
 def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
@@ -214,7 +214,7 @@ def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
 
     told, settings = trace(context, paths, context.params["trace"])
     if settings["format"] != "text":
-        raise UsageError("--trace is for people to read: it has no --format")
+        raise UsageError("--trace prints text only: leave out --format")
     deliver(trace_text.render(told, rendering(settings)), settings)
 
 

@@ -26,7 +26,7 @@ def completion(context: click.Context, shell: str) -> None:
 
     maker = get_completion_class(shell)
     if maker is None:
-        raise click.UsageError(f"click knows no completion for {shell}")
-    # `source()` would run bash to find its version, which the template does not use.
+        raise click.UsageError(f"there is no completion for {shell}")
+    # `source()` would run bash to find its version, which the template does not need.
     script = maker(context.find_root().command, {}, "coldfork", "_COLDFORK_COMPLETE")
     output.write(script.source_template % script.source_vars() + "\n")

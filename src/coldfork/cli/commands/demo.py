@@ -21,7 +21,7 @@ DEMOS = {
     "engine": "an engine whose import wakes the GPU: its worker crashes",
     "forks": "a server that asks the GPU and forks afterwards",
     "dataloader": "a DataLoader whose workers use the GPU (needs torch)",
-    "graph": "a CUDA graph that leaves out what the warm-up had done (needs torch)",
+    "graph": "a CUDA graph that leaves out what the warm-up did (needs torch)",
     "log": "a log of a crash, explained",
 }
 NEED_TORCH = frozenset({"dataloader", "graph"})
@@ -29,20 +29,20 @@ NEED_TORCH = frozenset({"dataloader", "graph"})
 _EPILOG = """\b
 Examples:
   coldfork demo              from the line to the crash, and from the fix to the proof
-  coldfork demo forks        another one; coldfork demo --list says which there are
-  coldfork demo --keep       leave the files, to try more with them
+  coldfork demo forks        another one; coldfork demo --list lists them
+  coldfork demo --keep       keep the files, to try more with them
 
 \b
-Exit status: 0 every step came out as told, 1 one did not, 2 wrong usage or no torch where the
-demonstration needs it, 130 interrupted.
+Exit status: 0 every step came out as expected, 1 one did not, 2 wrong usage, or torch is missing where
+the demonstration needs it, 130 interrupted.
 Next: coldfork check PATH, on code of your own.
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", type=click.Choice(list(DEMOS)), default="engine")
-@click.option("--keep", is_flag=True, help="Leave the folder with the program, and say where it is.")
-@click.option("--list", "listed", is_flag=True, help="Say which demonstrations there are.")
+@click.option("--keep", is_flag=True, help="Keep the folder with the program, and print its path.")
+@click.option("--list", "listed", is_flag=True, help="List the demonstrations.")
 @debug_option
 @click.pass_context
 def demo(context: click.Context, /, name: str, *, keep: bool, listed: bool) -> None:
@@ -72,7 +72,9 @@ def _walk(name: str, *, keep: bool) -> int:
     folder = Path(tempfile.mkdtemp(prefix="coldfork-demo-")).resolve()
     try:
         walk = Walk(demo, folder, here, colour=output.wants_colour("auto"))
-        output.write(filled(f"This is {demo.title}, written for this walk: {', '.join(demo.shown())}.\n"))
+        output.write(
+            filled(f"This is {demo.title}, written for this demonstration: {', '.join(demo.shown())}.\n")
+        )
         walk.write()
         walk.go()
     finally:

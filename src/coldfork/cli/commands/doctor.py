@@ -25,12 +25,12 @@ Examples:
   coldfork doctor --python .venv/bin/python  the packages of another environment
   coldfork doctor --touch                    wake each device, in a process that ends at once
   coldfork doctor packages                   read all installed packages, as coldfork check does
-  coldfork doctor --format markdown          for a bug report, without what names you or the machine
+  coldfork doctor --format markdown          for a bug report, without names of you or the machine
 
 \b
-No device is initialised in coldfork's own process, and without --touch in none. Nothing is imported from the
-environment, and none of its code is run.
-Exit status: 0 fit, warnings or none, 1 a check failed, 2 it could not be found out.
+coldfork's own process initialises no device; without --touch, no process does. No code of the environment is
+imported or run.
+Exit status: 0 no check failed (warnings are possible), 1 a check failed, 2 the checks could not be run.
 """
 
 
@@ -44,12 +44,12 @@ Exit status: 0 fit, warnings or none, 1 a check failed, 2 it could not be found 
     help="The interpreter whose environment is examined.  [default: the active virtual environment, else one "
     "in .venv, else coldfork's own]",
 )
-@click.option("--touch", is_flag=True, help="Wake every visible device in a process that ends at once.")
+@click.option("--touch", is_flag=True, help="Wake every visible device, in a process that ends at once.")
 @click.option(
     "--packages",
     is_flag=True,
-    help="Also say which installed packages wake a device on import: reads them all, in minutes the first "
-    "time and in seconds from then on.",
+    help="Also find the installed packages that wake a device on import: reads them all, in minutes the "
+    "first time and in seconds after that.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Also show passed and skipped checks, a line each.")
 @format_option(FORMATS["checkup"])
@@ -69,7 +69,7 @@ def doctor(
     target: str | None,
     colour: str,
 ) -> None:
-    """Say whether this machine and this environment are fit.
+    """Check whether this machine and environment are fit for devices.
 
     Looks at Python, the driver, installed packages, environment variables and limits for anything that
     makes accelerators fail in several processes. CHECK selects a check; without any, all are run.

@@ -13,14 +13,15 @@ from coldfork.cli.conventions import debug_option
 _EPILOG = """\b
 Examples:
   coldfork exec -- post.py --epochs 3           like python post.py --epochs 3, but isolated
-  coldfork exec --devices 1 -- -m engine.post   with the second of the devices visible here
+  coldfork exec --devices 1 -- -m engine.post   on the second device visible here
   coldfork exec --timeout 600 -- post.py        ended after ten minutes, with everything it started
-  coldfork exec --max-memory 2GiB -- post.py    killed with all it started when they hold more together
+  coldfork exec --max-memory 2GiB -- post.py    killed, with all it started, if they hold more in all
   coldfork exec --env OMP_NUM_THREADS=1 -- post.py
 
 \b
 Everything from the script on belongs to the script. Its standard streams are those of this command; Ctrl-C,
-Ctrl-Z and other signals reach it as if it had been started directly. What it leaves running is ended.
+Ctrl-Z and other signals reach it as if it had been started directly. Processes that it leaves running are
+ended.
 Exit status: the script's own, 124 if it took too long, 137 if it held too much memory, 2 if it could not be
 started.
 Next: report.json in the run directory says what it did to accelerators.
@@ -61,25 +62,25 @@ def _number_of_runs(
 @click.option(
     "--devices",
     metavar="LIST",
-    help="The devices that it may use: their indices among those visible here, such as 0,2, or their "
-    "identifiers; `none` for none.  [default: all that are visible here]",
+    help="The devices that the script may use: indices among those visible here, such as 0,2, or "
+    "identifiers; `none` for none.  [default: all visible devices]",
 )
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End it after this many seconds, with everything it started.",
+    help="End the script after this many seconds, with everything it started.",
 )
 @click.option(
     "--max-memory",
     metavar="SIZE",
-    help="Kill it when all its processes together hold more memory than this, such as 2GiB or 512M.",
+    help="Kill the script when all its processes together hold more memory than this, such as 2GiB or 512M.",
 )
 @click.option(
     "--max-cpu",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End it when all its processes together have used this many seconds of processor time.",
+    help="End the script when all its processes together have used this many seconds of processor time.",
 )
 @click.option(
     "--max-device-memory",
@@ -91,43 +92,44 @@ def _number_of_runs(
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=5.0,
-    help="How many seconds to wait between asking it to end and killing it.  [default: 5]",
+    help="How many seconds to wait between asking the script to end and killing it.  [default: 5]",
 )
 @click.option(
     "--start-method",
     metavar="METHOD",
     default="spawn",
-    help="The default start method in it: spawn, forkserver or fork.  [default: spawn]",
+    help="The default start method in the script: spawn, forkserver or fork.  [default: spawn]",
 )
 @click.option(
     "--env",
     metavar="NAME=VALUE",
     multiple=True,
     callback=_variables,
-    help="Set a variable in its environment; NAME alone takes one away. Repeatable.",
+    help="Set a variable in the script's environment; NAME alone removes it. Repeatable.",
 )
 @click.option(
     "--inherit-env/--no-inherit-env",
     default=True,
-    help="Whether it gets this environment, or only what programs need to start.  [default: inherit]",
+    help="Whether the script gets this environment, or only the variables that programs need to start.  "
+    "[default: inherit]",
 )
 @click.option(
     "--log-dir",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where its run directory is made; without it, in the user's state folder.",
+    help="The folder for the run directory; by default the user's state folder.",
 )
 @click.option(
     "--report/--no-report",
     default=True,
-    help="Whether its report is kept; without one, nothing is written but temporary files.  [default: keep]",
+    help="Whether to keep the report; without it, only temporary files are written.  [default: keep]",
 )
 @click.option(
     "--retries",
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Run it again if it fails, at most this many times.  [default: 0]",
+    help="Run the script again if it fails, at most this many times.  [default: 0]",
 )
 @click.option(
     "--keep-runs",
@@ -136,13 +138,13 @@ def _number_of_runs(
     help="How many run directories to keep; the oldest are deleted.  [default: 50 in the state "
     "folder, 1000 in a folder of --log-dir]",
 )
-@click.option("--python", metavar="PATH", help="The interpreter to run it with.")
+@click.option("--python", metavar="PATH", help="The interpreter to run the script with.")
 @click.option(
     "--warm",
     metavar="MODULES",
     callback=_modules,
-    help="Fork it from a server that has imported these already, such as torch,transformers; see "
-    "coldfork warm.",
+    help="Fork the script from a server that has already imported these modules, such as "
+    "torch,transformers; see coldfork warm.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing except what the script prints.")
 @click.argument("script", metavar="SCRIPT|-m MODULE", type=click.UNPROCESSED)

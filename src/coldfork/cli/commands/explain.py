@@ -28,18 +28,18 @@ _EPILOG = """\b
 Examples:
   coldfork explain train.log                    a traceback, a worker's log, a dump of py-spy
   kubectl logs POD | coldfork explain           what is piped in
-  coldfork explain --source src/ worker.log     and look in the sources for what woke the device
+  coldfork explain --source src/ worker.log     also search the sources for what woke the device
   coldfork explain -- python train.py           run it, and explain what it printed if it fails
-  coldfork explain --timeout 60 -- python t.py  the same for one that hangs, with where each process stood
+  coldfork explain --timeout 60 -- python t.py  the same if it hangs, with where each process was
   coldfork explain --format markdown train.log  for a bug report
 
 \b
 A log may hold several processes, prefixes, colours, wrapped lines and incomplete tracebacks. The line that
-woke the device in the parent is usually not in it: a recording names it (coldfork run --follow PROGRAM), or
---source and --python let coldfork check look for it.
+woke the device in the parent is usually not in the log: a recording names it (coldfork run --follow PROGRAM),
+or --source and --python let coldfork check look for it.
 Exit status: 0 at least one story was recognised, 1 none was, 2 the log could not be read. With a command,
 the command's own.
-Next: coldfork run --follow PROGRAM records what a log does not tell.
+Next: coldfork run --follow PROGRAM records what a log does not show.
 """
 
 
@@ -52,9 +52,9 @@ class _WithCommand(click.Command):
         rest = super().parse_args(ctx, args[:index])
         command = tuple(args[index + 1 :])
         if index < len(args) and not command:
-            raise UsageError("there is no command behind --; write coldfork explain -- python train.py")
+            raise UsageError("no command follows --; write coldfork explain -- python train.py")
         if command and ctx.params["files"]:
-            raise UsageError("either FILE or a command behind --, not both")
+            raise UsageError("give FILE or a command after --, not both")
         ctx.params["command"] = command
         return rest
 
@@ -67,8 +67,8 @@ class _WithCommand(click.Command):
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Look in these sources for the line that woke the device; repeatable. Without it, the program's "
-    "own files that the log names are read, where they are on this machine.",
+    help="Look in these sources for the line that woke the device; repeatable. By default, the program's "
+    "own files that the log names are read, if this machine has them.",
 )
 @click.option(
     "--python",
@@ -80,7 +80,7 @@ class _WithCommand(click.Command):
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End the command after this many seconds, and say where each of its processes stood.",
+    help="End the command after this many seconds, and show where each of its processes was.",
 )
 @format_option(FORMATS["explanation"])
 @output_option
@@ -99,7 +99,7 @@ def explain(
     colour: str,
     command: tuple[str, ...],
 ) -> None:
-    """Say what a log tells: the failure, the guilty line, and what to do.
+    """Explain a log: the failure, the guilty line, and what to do.
 
     FILE is a log, a traceback or a dump of stacks; several are read together. Without FILE, standard input is
     read. A command after `--` is run, and its output is explained if it fails.
@@ -111,7 +111,7 @@ def explain(
     if command:
         context.exit(_run_and_explain(command, where, timeout, settings))
     if timeout is not None:
-        raise UsageError("--timeout is for a command: coldfork explain --timeout 60 -- python train.py")
+        raise UsageError("--timeout needs a command: coldfork explain --timeout 60 -- python train.py")
     from coldfork.diagnose.explaining import explain as explained
 
     logs = tuple(_logs(files))
@@ -149,7 +149,7 @@ def _run_and_explain(
 
     def respawning(log: BinaryIO) -> None:
         output.note(
-            "the program keeps starting processes that fail in the same way; its output so far, explained"
+            "the program keeps starting processes that fail in the same way; this explains its output so far"
         )
         _say(_of_command(log, None, where), settings)
 

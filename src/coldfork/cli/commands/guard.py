@@ -19,8 +19,8 @@ _EPILOG = """\b
 Examples:
   coldfork guard install                             warn of bad forks in every program of this Python
   coldfork guard install --mode raise                refuse those whose child is known to break
-  coldfork guard install --mode strict               refuse those whose child may break, too
-  coldfork guard install --python .venv/bin/python   in the programs of another one
+  coldfork guard install --mode strict               also refuse those whose child may break
+  coldfork guard install --python .venv/bin/python   in the programs of another Python
   coldfork guard status
   coldfork guard uninstall
 
@@ -31,11 +31,12 @@ Exit status: 0 done, 2 it could not be done.
 """
 
 _REFUSES = {
-    "strict": "refuses a fork whose child breaks if it touches what it is handed, and says of the others",
-    "raise": "refuses a fork whose child is known to break. Where it breaks only if it touches what it is\n"
-    "            handed, it warns, and the child's error says why. Earlier versions refused that: see strict",
-    "warn": "refuses nothing, and warns; raise and strict refuse",
-    "log": "refuses nothing, and writes to the log; raise and strict refuse",
+    "strict": "refuses a fork whose child breaks if it touches what it inherits, and reports the others",
+    "raise": "refuses a fork whose child is known to break. If the child breaks only when it touches "
+    "what\n            it inherits, warns, and the child's error says why. Earlier versions refused "
+    "that: see strict",
+    "warn": "refuses nothing, but warns; raise and strict refuse",
+    "log": "refuses nothing, but writes to the log; raise and strict refuse",
 }
 """The effect of each mode, for `status`."""
 
@@ -63,8 +64,9 @@ def guard() -> None:
     "--mode",
     type=click.Choice(("strict", "raise", "warn", "log")),
     default="warn",
-    help="What happens to a bad fork: `warn` and `log` report it, `raise` refuses it where the child is "
-    "known to break, `strict` also where it breaks if it touches what it is handed.  [default: warn]",
+    help="What happens to a bad fork: `warn` and `log` report it, `raise` refuses it if the child is "
+    "known to break, `strict` also if the child breaks when it touches what it inherits.  [default: "
+    "warn]",
 )
 @debug_option
 def install(python: str | None, mode: str) -> None:

@@ -23,7 +23,7 @@ It needs the extra `mcp`: pip install 'coldfork[mcp]'. Where an agent has a shel
 def mcp() -> None:
     """Serve an agent: the tools check, explain and fix."""
     if find_spec("mcp") is None:
-        raise UsageError("the server of tools needs mcp: pip install 'coldfork[mcp]'")
+        raise UsageError("the MCP server needs the package mcp: pip install 'coldfork[mcp]'")
     from coldfork.cli.serving import serve
 
     serve()

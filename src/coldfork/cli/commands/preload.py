@@ -31,14 +31,14 @@ _WITHOUT_A_DEVICE = "h100"
 _EPILOG = """\b
 Examples:
   coldfork preload engine.worker                         what a server may import for such a worker
-  coldfork preload engine.worker --output preload.toml   and write it down for coldfork.zygote
+  coldfork preload engine.worker --output preload.toml   also write the list for coldfork.zygote
   coldfork preload --check preload.toml                  in continuous integration: is it still clean?
   coldfork preload torch transformers --format json      for programs
   coldfork preload --python .venv/bin/python engine.worker
 
 \b
 Exit status: 0 the list was made, or is clean; 1 a checked list is no longer clean; 2 wrong usage, or an
-import that would fail in a worker, too; 130 interrupted.
+import that would also fail in a worker; 130 interrupted.
 Next: coldfork.zygote(preload="preload.toml") starts a server that has imported the list.
 """
 
@@ -57,7 +57,7 @@ Next: coldfork.zygote(preload="preload.toml") starts a server that has imported 
     "target",
     metavar="FILE",
     type=click.Path(),
-    help="Write the list to this file, as coldfork.zygote(preload=FILE) takes it. The report is printed.",
+    help="Write the list to this file, for coldfork.zygote(preload=FILE). The report is still printed.",
 )
 @options.options(PRELOAD_SETTINGS)
 @debug_option
@@ -99,13 +99,11 @@ def _request(
     from coldfork.launch.server.preload_list import ENDING, read
 
     if kept is not None and (modules or target):
-        raise UsageError("--check takes no modules and writes nothing: the list says what it is for")
+        raise UsageError("--check takes no modules and no --output: the list itself names its modules")
     if kept is None and not modules:
         raise UsageError("name the modules that a worker imports; coldfork preload --help shows how")
     if target is not None and not target.endswith(ENDING):
-        raise UsageError(
-            f"--output: the name of a list ends with {ENDING}, by which coldfork.zygote knows it"
-        )
+        raise UsageError(f"--output: choose a file name that ends with {ENDING}, as coldfork.zygote requires")
     for name in modules:
         refuse_name(name)
     listed = None if kept is None else read(kept)

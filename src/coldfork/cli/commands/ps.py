@@ -30,7 +30,7 @@ Examples:
   coldfork ps --format json        for programs
 
 \b
-Exit status: 0 no accelerator is poisoned in any of them, 1 one is, 2 it could not be found out.
+Exit status: 0 no accelerator is poisoned in any process, 1 one is, 2 the processes could not be examined.
 Nothing is stopped, nothing runs inside the processes, and no debugger is needed. What cannot be seen from
 outside is reported as unknown, with the reason. For a process that coldfork run records, the recording is
 used as well, including the line that woke a device.
@@ -39,9 +39,7 @@ used as well, including the line that woke a device.
 
 @click.command(epilog=_EPILOG)
 @click.argument("pids", nargs=-1, type=click.IntRange(min=1), metavar="[PID]...")
-@click.option(
-    "--watch", is_flag=True, help="Look again and again, until Ctrl-C or until the processes have ended."
-)
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C, or until the processes have ended.")
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.1),
@@ -63,7 +61,7 @@ def ps(
     target: str | None,
     colour: str,
 ) -> None:
-    """Show what is awake or poisoned in Python processes that run.
+    """Show what is awake or poisoned in running Python processes.
 
     Without PID, all processes of this user are shown; with PID, that process and everything it started. For
     each process: how it was started, which accelerators are cold, awake or poisoned in it and on what

@@ -20,7 +20,7 @@ Examples:
   coldfork report before.coldfork after.coldfork     how two recordings differ
 
 \b
-Exit status: 0 it was shown, whatever it says; 2 it could not be shown.
+Exit status: 0 the recording was shown, whatever it says; 2 it could not be shown.
 A page needs no network and holds no source line unless --with-source is given.
 """
 
@@ -40,7 +40,7 @@ A page needs no network and holds no source line unless --with-source is given.
 @click.option(
     "--with-source",
     is_flag=True,
-    help="Quote the source lines that the recording names, where the Python files on this machine have not "
+    help="Quote the source lines that the recording names, if their files on this machine have not "
     "changed since.",
 )
 @colour_option

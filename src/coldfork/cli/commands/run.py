@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   coldfork run train.py --epochs 3            like python train.py --epochs 3, but watched
-  coldfork run --follow -m engine.serve       the processes that it starts are watched, too
+  coldfork run --follow -m engine.serve       also watch the processes that it starts
   coldfork run --virtual h100:2 train.py      on a machine without a GPU
   coldfork run -X dev -W error train.py       Python's own options have one dash
   coldfork run -- python3.12 train.py         with the Python that the command names
   coldfork run --exact engine.core train.py   which line of engine.core it was
 
 \b
-Everything from the program on belongs to the program; the options before it are coldfork's own.
-Exit status: the program's own. With --strict, 1 where the program would have ended with 0 although a
-forked process failed over a device that was awake before the fork, or is certain to. 2 if the program
-could not be started.
+Options before the program are coldfork's own; everything after it belongs to the program.
+Exit status: the program's own. With --strict, 1 instead of 0 if a forked process failed,
+or is certain to fail, because a device was awake before the fork. 2 if the program could not be started.
 Next: coldfork report FILE shows the recording.
 """
 
@@ -80,14 +79,14 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Record to this file; without it, to a new one in the user's state folder.",
+    help="Record to this file; by default to a new one in the user's state folder.",
 )
 @click.option(
     "--limit",
     metavar="SIZE",
     callback=_size,
     default="64M",
-    help="How large the recording may become; what is left out is counted.  [default: 64M]",
+    help="The maximum size of the recording; what does not fit is counted.  [default: 64M]",
 )
 @click.option("--follow", is_flag=True, help="Watch the processes that the program starts, too.")
 @click.option(
@@ -100,11 +99,13 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     "--exact",
     metavar="MODULE",
     multiple=True,
-    help="Look for the exact line inside this module, which makes it slower; repeatable. The program's own "
+    help="Find the exact line in this module, which runs more slowly then; repeatable. The program's own "
     "file is __main__.",
 )
 @click.option(
-    "--strict", is_flag=True, help="End with 1 if a process suffers from a device awake before its fork."
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if a device that was awake before a fork breaks the forked process.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing except what the program prints.")
 @click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
@@ -175,7 +176,7 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
     unwritten = f"{plan.recording} could not be written: {done.obstacle}" if done.obstacle else ""
     if not done.watched:
         if not quiet:
-            why = unwritten or "the program's Python did not let coldfork in"
+            why = unwritten or "the program's Python did not load coldfork"
             output.note(f"nothing was recorded, because {why}")
         return True
     from coldfork.report.recordings.assembly.files import read
@@ -190,7 +191,7 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
         output.note(unwritten or str(error))
         return True
     if unwritten and not quiet:
-        output.note(f"the recording is not whole: {unwritten}")
+        output.note(f"the recording is incomplete: {unwritten}")
     return summed_up.standing is Standing.POISONED
 
 
@@ -217,10 +218,10 @@ def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
 def _next_commands(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> Iterator[str]:
     exact = _exact(summed_up)
     if exact:
-        yield f"coldfork run --exact {exact} ... names the line of {exact} that it was"
+        yield f"coldfork run --exact {exact} ... names the exact line of {exact}"
     unwatched = any(not process.watched for process in recording.processes)
     if unwatched and not plan.follow and not plan.virtual and not summed_up.poisoned:
-        yield "coldfork run --follow ... watches the processes that it starts, too"
+        yield "coldfork run --follow ... also watches the processes that it starts"
     yield f"coldfork report {plan.recording}"
 
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  coldfork warm start torch transformers          have both imported once, and kept ready
+  coldfork warm start torch transformers          import both once, and keep them ready
   coldfork exec --warm torch,transformers post.py run a script that finds them imported
   coldfork warm status                            what is ready, and what it costs
   coldfork warm stop                              end all servers; running scripts continue
 
 \b
-exec --warm works without a server, too: it starts the script as usual, and a server for the next one.
-A server is used only while a new process would import the same. After a change to a file or a variable that
-was read, or in another control group or namespace, the start is a cold one and says why.
+exec --warm also works without a server: it starts the script as usual, and a server for the next one.
+A server is used only while a new process would import the same. If a file or a variable
+that it read has changed, or the control group or namespace differs, the script starts cold and says why.
 Exit status: 0 done, 2 it could not be done.
 """
 
@@ -49,7 +49,7 @@ def warm() -> None:
     "--idle",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End everything after this many seconds without a request.  [default: 1800]",
+    help="End all servers after this many seconds without a request.  [default: 1800]",
 )
 @debug_option
 def start(modules: tuple[str, ...], python: str | None, idle: float | None) -> None:
@@ -96,4 +96,4 @@ def stop() -> None:
     from coldfork.launch.server.warm import control
 
     ended = control.stop()
-    output.write("No warm server ran.\n" if ended is None else f"Ended {plural(ended, 'server')}.\n")
+    output.write("No warm server was running.\n" if ended is None else f"Ended {plural(ended, 'server')}.\n")

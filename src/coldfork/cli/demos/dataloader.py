@@ -35,7 +35,7 @@ def demo(machine: Machine) -> Demo:
     need.
     """
     return Demo(
-        "a training whose DataLoader's workers crash",
+        "a training loop whose DataLoader workers crash",
         {"train.py": TRAIN, **hardware.BESIDE_TORCH},
         (
             (
@@ -46,7 +46,7 @@ def demo(machine: Machine) -> Demo:
                     "3. torch.cuda.set_device         creates a CUDA context",
                 ),
                 Command(
-                    "Run on a virtual H100, it dies in the words of PyTorch; the last lines name the cause.",
+                    "Run on a virtual H100, it dies with PyTorch's error; the last lines name the cause.",
                     "coldfork run --virtual h100 --exact __main__ train.py",
                     1,
                     hardware.crash(machine),
@@ -54,14 +54,14 @@ def demo(machine: Machine) -> Demo:
             ),
             (
                 Edit(
-                    "The training loop moves samples to the GPU, not a worker: one line goes.",
+                    "The training loop, not a worker, should move samples to the GPU: delete one line.",
                     "train.py",
                     "        torch.cuda.set_device(0)\n",
                     "",
                 ),
             ),
             (
-                Command("check has nothing to say any more.", "coldfork check .", 0, "no finding on cuda"),
+                Command("Now check finds nothing.", "coldfork check .", 0, "no finding on cuda"),
                 Command(
                     "And the workers load.",
                     "coldfork run --virtual h100 --quiet train.py",

@@ -59,14 +59,14 @@ def demo(machine: Machine) -> Demo:
         (
             (
                 Command(
-                    "Nobody runs anything yet: check reads the source, and names the line that wakes the GPU "
-                    "in whoever imports the engine, and the fork that breaks because of it.",
+                    "Nothing runs yet: check reads the source. It names the line that wakes the GPU in "
+                    "every process that imports the engine, and the fork that breaks because of it.",
                     "coldfork check .",
                     1,
                     "--> engine/attention.py:5  in the body of class FlashAttention",
                 ),
                 Command(
-                    "Is that so? probe imports the engine in a fresh Python that has a virtual H100, "
+                    "probe verifies this: it imports the engine in a fresh Python with a virtual H100, "
                     "and sees the same line wake it.",
                     "coldfork probe --virtual h100 engine",
                     1,
@@ -82,8 +82,8 @@ def demo(machine: Machine) -> Demo:
             ),
             (
                 Command(
-                    "What would mend it? --diff shows the patch; it is called unsafe because the value is "
-                    "then computed on first use, and no longer during the import.",
+                    "--diff shows a fix. It is called unsafe because the value is then computed on first "
+                    "use instead of during the import.",
                     "coldfork check . --fix=unsafe --diff",
                     1,
                     "version = _computed_once(lambda: 3 if compute_capability() >= (9, 0) else 2)",
@@ -91,7 +91,7 @@ def demo(machine: Machine) -> Demo:
             ),
             (
                 Command(
-                    "So let it be written, and the check repeated on what was written.",
+                    "Now write the fix; check then reads the files again.",
                     "coldfork check . --fix=unsafe",
                     0,
                     "no finding on cuda",

@@ -57,14 +57,15 @@ def demo(machine: Machine) -> Demo:
             ),
             (
                 Edit(
-                    "Both processes need the GPU, so the child starts as a new Python: one word by hand.",
+                    "Both processes need the GPU, so the child has to start as a new Python: change "
+                    "one word by hand.",
                     "serve.py",
                     'get_context("fork")',
                     'get_context("spawn")',
                 ),
             ),
             (
-                Command("check has nothing to say any more.", "coldfork check .", 0, "no finding on cuda"),
+                Command("Now check finds nothing.", "coldfork check .", 0, "no finding on cuda"),
                 Command(
                     "And the child works.",
                     "coldfork run --virtual h100 --quiet serve.py",

@@ -46,19 +46,20 @@ print("replay: ", manager.replay(batch, hidden=torch.ones(4)).tolist())
 def demo(_machine: Machine) -> Demo:
     """Return the demonstration: wrong numbers without an error, the check that finds the line, the fix."""
     return Demo(
-        "a CUDA graph that replays something else than it should",
+        "a CUDA graph whose replay computes the wrong numbers",
         {"graph.py": GRAPH},
         (
             (
                 Command(
-                    "The plan is made on first use, which is the warm-up: the graph is captured without that "
-                    "work, and its replay gives other numbers than an eager run; nothing fails.",
+                    "The plan is made on first use, during the warm-up, so the captured graph lacks that "
+                    "work. Its replay gives other numbers than an eager run, and nothing fails.",
                     "python graph.py",
                     0,
                     "replay:  [1.0, 1.0, 1.0, 1.0]",
                 ),
                 Command(
-                    'With check="error" the manager compares, and names the line that left it behind.',
+                    'With check="error" the manager compares the two, and names the line whose '
+                    "work is missing.",
                     "python graph.py --check",
                     1,
                     "graph.py:20 in attend",
@@ -66,7 +67,7 @@ def demo(_machine: Machine) -> Demo:
             ),
             (
                 Edit(
-                    "Each call makes its state anew: one line by hand.",
+                    "Let each call make its state anew: change one line by hand.",
                     "graph.py",
                     "metadata = shared",
                     "metadata = Metadata()",

@@ -40,7 +40,7 @@ def demo(_machine: Machine) -> Demo:
         (
             (
                 Command(
-                    "explain says which failure the log tells, which line met it, and what to do about it.",
+                    "explain names the failure, the line where it struck, and what to do about it.",
                     "coldfork explain crash.log",
                     0,
                     "certain[cuda-in-forked-child] CUDA was used in a process forked from one",

@@ -68,13 +68,13 @@ class Walk:
 
     def outcome(self, seconds: float) -> str:
         """Return a summary of the walk in a few lines."""
-        lines = [f"not as told: {one}" for one in self.differed]
+        lines = [f"not as expected: {one}" for one in self.differed]
         done = self.steps - len(self.differed)
-        lines.append(f"{done} of {self.steps} steps came out as told, in {seconds:.1f} s.")
+        lines.append(f"{done} of {self.steps} steps came out as expected, in {seconds:.1f} s.")
         if self.left_out:
             lines.append(
-                f"{self.left_out} were left out: to run a program on a virtual device takes torch, "
-                "or Linux and a C compiler."
+                f"{self.left_out} were left out: running a program on a virtual device needs torch, or "
+                "Linux and a C compiler."
             )
         if not self.differed:
             lines.append("Now on code of your own: coldfork check PATH")
@@ -110,9 +110,9 @@ class Walk:
         output.write(printed if printed.endswith("\n") or not printed else f"{printed}\n")
         trouble = []
         if process.returncode != command.status:
-            trouble.append(f"it ended with {process.returncode} and not with {command.status}")
+            trouble.append(f"it ended with {process.returncode}, not {command.status}")
         if command.says not in click.unstyle(printed):
-            trouble.append(f"it did not say {command.says!r}")
+            trouble.append(f"it did not print {command.says!r}")
         if trouble:
             self.differed.append(f"step {self.steps}, {command.line}: {'; '.join(trouble)}")
 

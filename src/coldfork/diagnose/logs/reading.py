@@ -15,7 +15,7 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
     """Read a log; of a large one, only the parts around the stories' signs."""
     kept = excerpt(stream, signs)
     if kept.binary:
-        return Log(name, (), (), (), ("it is not text: most of it cannot be read as lines",))
+        return Log(name, (), (), (), ("it is not text: most of it is not made of lines",))
     if not kept.size:
         return Log(name, (), (), (), ("it is empty",))
     lines, torn = tears.separated(line for passage in _joined(kept.passages) for line in _lines(passage))
@@ -46,7 +46,7 @@ def _remarks(kept: Excerpt) -> tuple[str, ...]:
     if not kept.left_out:
         return ()
     size = kept.left_out // (1024 * 1024) or 1
-    return (f"{size} MB in its middle also hold signs, but were not read: there were too many",)
+    return (f"{size} MB in its middle were not read: they hold too many signs of failures",)
 
 
 def _joined(passages: Iterable[Passage]) -> Iterator[Passage]:

@@ -188,7 +188,7 @@ class Inspector(Inspection):
         return run.warms or (run.kind == "graph" and run.descriptor != self._descriptor)
 
     def _leak(self, step: OperatorStep, what: str, origin: Frame | None) -> None:
-        message = f"{step.name} reads {what}; a replay finds there whatever was left"
+        message = f"{step.name} reads {what}; a replay reads whatever was left there"
         leak = Leak(LeakKind.MEMORY, self._descriptor, step.name, message, step.where, origin)
         if leak not in self._leaks:
             self._leaks.append(leak)

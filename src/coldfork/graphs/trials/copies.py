@@ -64,7 +64,7 @@ def reason_against(device: Any) -> str:
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         if distributed.get_world_size() > 1:
-            return "a process group is connected, and a copy of this process would speak in it"
+            return "a process group is connected, and a copy of this process would send on it"
     return ""
 
 

@@ -60,7 +60,7 @@ LIBRARIES = (
         "deepspeed",
         ("0.16.3",),
         None,
-        "0.16.4 first asks the accelerator for its capability, which wakes CUDA itself",
+        "0.16.4 asks the accelerator for its capability first, which itself wakes CUDA",
         "https://github.com/deepspeedai/DeepSpeed/issues/7028",
         (
             Fault(
@@ -100,7 +100,7 @@ LIBRARIES = (
         "lightning",
         ("2.6.0",),
         "2.6.1",
-        "the check asks whether this process is itself a bad fork, and no longer refuses a harmless one",
+        "the check asks whether this process is a bad fork, and no longer refuses a harmless fork",
         "https://github.com/Lightning-AI/pytorch-lightning/pull/21402",
         (
             Fault(
@@ -164,7 +164,7 @@ LIBRARIES = (
         "torch",
         ("1.12.0",),
         "1.12.1",
-        "importing torch looks whether the build has nvFuser, and asks no device",
+        "importing torch checks whether the build has nvFuser, and asks no device",
         "https://github.com/pytorch/pytorch/issues/80876",
         (Fault("torch/_prims/utils.py", "<module>", _AVAILABLE),),
     ),
@@ -173,7 +173,7 @@ LIBRARIES = (
         "torch-scatter",
         ("2.0.6",),
         "2.1.2",
-        "the package looks for its library files, and asks no device",
+        "the package looks for its library files and asks no device",
         "https://github.com/rusty1s/pytorch_scatter/issues/209",
         (Fault("torch_scatter/__init__.py", "<module>", _AVAILABLE),),
     ),

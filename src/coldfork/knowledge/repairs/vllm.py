@@ -76,7 +76,7 @@ VLLM = (
         "vllm",
         ("0.3.3",),
         "0.4.1",
-        "CUDA is assumed unless something else was found",
+        "CUDA is assumed unless another platform was found",
         "https://github.com/vllm-project/vllm/pull/3487",
         (Fault("vllm/config.py", "__init__", "torch.cuda.is_available()"),),
     ),

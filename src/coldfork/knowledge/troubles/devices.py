@@ -23,8 +23,9 @@ DEVICES = (
         r"invalid device ordinal|No (?:CUDA|HIP) GPUs are available|No XPU devices are available"
         r"|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|No visible GPU devices"
         r"|Found no NVIDIA driver on your system",
-        "The program asks for a device by its number on the machine; it sees only those in its "
-        "CUDA_VISIBLE_DEVICES, counted from 0, as that variable was when the process first touched CUDA.",
+        "The program asks for a device by its number on the machine, but it sees only those in "
+        "CUDA_VISIBLE_DEVICES, counted from 0. CUDA reads that variable once, when the process first "
+        "touches CUDA.",
         (
             (
                 "Start as many processes as there are devices (`torchrun --nproc-per-node`), and let each "
@@ -35,8 +36,8 @@ DEVICES = (
                 "again."
             ),
             (
-                "Where `nvidia-smi` shows none either, give the container its devices (`docker run --gpus "
-                "all`); without a GPU, `coldfork run --virtual h100 PROGRAM` plays one."
+                "If `nvidia-smi` shows none either, give the container its devices (`docker run --gpus "
+                "all`); without a GPU, `coldfork run --virtual h100 PROGRAM` simulates one."
             ),
         ),
         "coldfork exec --devices 0 -- SCRIPT",
@@ -56,8 +57,8 @@ DEVICES = (
         "duplicate-device",
         "NCCL's `Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000`",
         r"Duplicate GPU detected ?: rank \d+ and rank \d+ both on CUDA device",
-        "Two ranks use the same device, and NCCL admits one rank on each: a rank did not choose its device "
-        "before the first collective, or there are more ranks than devices.",
+        "Two ranks use the same device, but NCCL allows only one rank on each: a rank did not choose its "
+        "device before the first collective, or there are more ranks than devices.",
         (
             (
                 'Call `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` in every rank before '
@@ -74,16 +75,16 @@ DEVICES = (
         "`CUDA out of memory` in the script, on a device that the server uses too",
         r"(?:CUDA|HIP|XPU) out of memory|CUDA_ERROR_OUT_OF_MEMORY"
         r"|is less than desired GPU memory utilization",
-        "Isolation is not memory: another process's allocations stay where they are, and frameworks keep "
-        "what they have freed. Every process that touches a device holds a context on it as well.",
+        "Isolation frees no memory: other processes keep their allocations, and frameworks keep what "
+        "they have freed. Every process that touches a device also holds a context on it.",
         (
             (
                 "Give the script another device, lower its share (vLLM: `gpu_memory_utilization`), or free "
                 "the server's cache first."
             ),
             (
-                "Let no process make a context that it does not need: a parent that only starts workers "
-                "stays cold."
+                "Let no process make a context that it does not need: keep a parent that only starts "
+                "workers cold."
             ),
         ),
         "coldfork exec --devices 1 -- SCRIPT",
@@ -96,8 +97,8 @@ DEVICES = (
         "`CUDA error: all CUDA-capable devices are busy or unavailable`",
         r"CUDA-capable device\(s\) is/are busy or unavailable|CUDA-capable devices are busy or unavailable"
         r"|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE",
-        "The device admits one process at a time (compute mode EXCLUSIVE_PROCESS), and another one holds a "
-        "context on it: often the parent, which needed none.",
+        "The device admits one process at a time (compute mode EXCLUSIVE_PROCESS), and another process "
+        "holds a context on it: often the parent, which does not need it.",
         (
             "Keep the process that only starts workers cold, so that the worker gets the device.",
             "`nvidia-smi --query-gpu=compute_mode --format=csv` shows the mode; DEFAULT admits several.",
@@ -115,11 +116,11 @@ DEVICES = (
         r"version"
         r"|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
         r"|provided PTX was compiled with an unsupported toolchain",
-        "The framework was built for a newer CUDA than the driver can serve.",
+        "The framework was built for a newer CUDA than the driver supports.",
         (
             (
-                "Update the driver, or install the build of the framework that is made for the driver's "
-                "CUDA: `nvidia-smi` shows it."
+                "Update the driver, or install a build of the framework for the driver's CUDA version, "
+                "which `nvidia-smi` shows."
             ),
         ),
         "coldfork doctor driver torch",
@@ -143,8 +144,8 @@ DEVICES = (
         "A compiled extension was built against another version of PyTorch or CUDA than the one installed.",
         (
             (
-                "Install the extension for the torch that is installed: a wheel made for it, or built anew "
-                "(`pip install --no-build-isolation --no-binary :all: --force-reinstall PACKAGE`)."
+                "Install the extension for the installed torch: use a wheel made for it, or build it "
+                "anew (`pip install --no-build-isolation --no-binary :all: --force-reinstall PACKAGE`)."
             ),
             "Install torch, torchvision and torchaudio together, from one index.",
         ),
@@ -161,17 +162,17 @@ DEVICES = (
         r"error "
         r"during capture|capturing stream has unjoined work|CUDA_ERROR_STREAM_CAPTURE_\w+"
         r"|[Cc]aptures? must not be empty|CUDA failure 90[0-7]:",
-        "Code that runs while a CUDA graph is captured did what cannot be recorded: it waited for the "
-        "device, allocated with the driver, or initialised something (cuBLAS, an attention backend) for the "
-        "first time.",
+        "Code that ran during the capture of a CUDA graph did something that cannot be recorded: it "
+        "waited for the device, allocated memory through the driver, or initialised something (cuBLAS, "
+        "an attention backend) for the first time.",
         (
             (
                 "Run the same code once before the capture, on the same stream, so that everything lazy is "
                 "done; `coldfork.graphs.GraphManager` keeps what warm-up leaves behind out of the capture."
             ),
             (
-                "Take what waits for the device out of the captured code: `.item()`, `.cpu()`, printing a "
-                "tensor."
+                "Remove everything that waits for the device from the captured code: `.item()`, "
+                "`.cpu()`, printing a tensor."
             ),
         ),
         # The last four are coldfork's own errors about virtual captures and the graphs made from them.
@@ -202,8 +203,8 @@ DEVICES = (
         r"is killed by signal: Bus error|insufficient shared memory \(shm\)"
         r"|Error while creating shared memory segment /dev/shm/nccl|failed to extend /dev/shm/nccl"
         r"|unable to (?:open shared memory object|write to file) </torch_",
-        "The processes share tensors through /dev/shm, and it is full: containers have 64 MB of it unless "
-        "told otherwise.",
+        "The processes share tensors through /dev/shm, which is full: containers have 64 MB of it by "
+        "default.",
         (
             (
                 "Give the container more: `docker run --shm-size=8g` or `--ipc=host`; in Kubernetes an "
@@ -235,21 +236,22 @@ DEVICES = (
         r"|Libraries known to initialize CUDA upon import have been imported already"
         r"|you need to avoid running any instruction using `torch\.cuda`"
         r"|CUDA unknown error - this may be due to an incorrectly set up environment",
-        "A driver reads its environment once, when it is initialised, and keeps what it found for the life "
-        "of the process, a failure included. Something, usually an import, initialised it before the program "
-        "had said which devices are visible, how much memory may be taken or which processes there are.",
+        "A driver reads its environment once, when it is initialised, and keeps what it found for the "
+        "life of the process, a failure included. Something, usually an import, initialised it before "
+        "the program had set the visible devices, the memory limit or the processes.",
         (
             (
-                "Find what wakes the device first and let it do so lazily: `coldfork check` names the line "
-                "in the sources, `coldfork run` in the running program."
+                "Find the line that wakes the device first, and make it lazy: `coldfork check` names the "
+                "line in the sources, `coldfork run` in the running program."
             ),
             (
-                "Say it before the first import that could touch a device, best in the environment that the "
-                "process is started with: `coldfork exec --devices 0 -- SCRIPT`."
+                "Configure the device before the first import that could touch it, best in the "
+                "environment of the new process: `coldfork exec --devices 0 -- SCRIPT`."
             ),
             (
-                "After `CUDA unknown error` start a new process, for PyTorch asks for the devices once. If a "
-                "new one fails as well it is the driver: `nvidia-smi`, and `lsmod | grep nvidia_uvm`."
+                "After `CUDA unknown error`, start a new process: PyTorch asks for the devices only "
+                "once. If that fails too, the driver is at fault: run `nvidia-smi` and `lsmod | grep "
+                "nvidia_uvm`."
             ),
         ),
         "coldfork run --follow PROGRAM",
@@ -275,21 +277,21 @@ DEVICES = (
         r"|Cannot construct a new CUDAGeneratorImpl during CUDA graph capture"
         r"|an illegal memory access was encountered"
         r"|a replay would not do what an eager run does",
-        "Something that is initialised on first use was initialised at the wrong time. In a capture work is "
-        "recorded and not executed: what is first used there fails, or is left half-made; what the warm-up "
-        "has made is skipped, is in no graph, and a replay reads whatever its memory holds by then.",
+        "Something that is initialised on first use was initialised at the wrong time. A capture records "
+        "work without executing it. State first used in the capture fails or stays half-made; state made "
+        "by the warm-up is missing from the graph, and a replay reads whatever is in its memory.",
         (
             (
                 "Make the state anew for the capture, so that the work which fills it is recorded: "
                 "`coldfork.graphs.GraphManager` calls one function for both phases."
             ),
             (
-                "What belongs to no batch (cuBLAS, a random generator, compiled kernels) is used once before "
-                "the capture, on the stream of the capture: a matrix product is enough for cuBLAS."
+                "Use everything that belongs to no batch (cuBLAS, a random generator, compiled kernels) "
+                "once before the capture, on its stream: a matrix product is enough for cuBLAS."
             ),
             (
-                "Keep alive what a graph reads for as long as it is replayed, and give a generator of your "
-                "own to the graph: `CUDAGraph.register_generator_state`."
+                "Keep everything that a graph reads alive for as long as it is replayed, and register "
+                "your own generators with it: `CUDAGraph.register_generator_state`."
             ),
         ),
         kinds=(*_CUDA_ERRORS, "LeakError", "LeakWarning"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from coldfork.knowledge.troubles.entry import Trouble
 
 _SPAWN = (
-    'Start the process with spawn (`multiprocessing.get_context("spawn")`), or with forkserver and nothing '
-    "warm in its preload list: `coldfork.get_context()` chooses so whenever what the child will import "
-    "touches a device."
+    'Start the process with spawn (`multiprocessing.get_context("spawn")`), or with forkserver and '
+    "nothing warm in its preload list: `coldfork.get_context()` does so whenever the child's imports "
+    "touch a device."
 )
 
 FORKS = (
@@ -15,24 +15,24 @@ FORKS = (
         "cuda-in-forked-child",
         "`RuntimeError: Cannot re-initialize CUDA in forked subprocess`",
         r"Cannot re-initialize (?:CUDA|XPU|MTIA|NPU|HPU|MUSA|MLU|GCU|SDAA) in forked subprocess",
-        "The process was forked from one in which the device had been woken, by a server or by an import; "
-        "the child cannot use the driver state that it inherited.",
+        "A server or an import had woken the device before this process was forked; the child cannot use "
+        "the driver state that it inherited.",
         (
             (
-                "Compute it lazily: let no import touch the device, neither in the parent nor in the child. "
-                "Move the call into a function that only the process which uses the device calls, behind "
-                "`functools.cache`."
+                "Compute it lazily: let no import touch the device, in the parent or in the child. Move "
+                "the call into a function behind `functools.cache`, and call it only in the process that "
+                "uses the device."
             ),
             (
-                "Choose spawn when what the child does will touch the device: "
-                '`multiprocessing.get_context("spawn")`, or `coldfork.get_context()`, which says why. '
-                "A script that a server starts gets a new interpreter with spawn from "
+                "Choose spawn when the child will touch the device: "
+                '`multiprocessing.get_context("spawn")`, or `coldfork.get_context()`, which says why. A '
+                "script that a server starts gets a new interpreter with spawn from "
                 "`coldfork.run_script` or `coldfork exec`."
             ),
             (
-                "Count what could wake a device as a reason against fork, and not only what has: "
-                "`coldfork.decide(strict=True)`, or, once `coldfork guard install` has put the guard into "
-                "this Python, `COLDFORK_GUARD=strict`, which refuses the fork and names the line."
+                "Refuse to fork even where a device could have been woken: use "
+                "`coldfork.decide(strict=True)`, or run `coldfork guard install` and set "
+                "`COLDFORK_GUARD=strict`, which refuses the fork and names the line."
             ),
         ),
         "coldfork run --follow PROGRAM",
@@ -48,14 +48,13 @@ FORKS = (
         r"|CUDA driver initialization failed, you might not have a CUDA gpu"
         r"|that might have already set an error\? Error 3: initialization error"
         r"|CUDA initialized before forking",
-        "The driver had been initialised in the process from which this one was forked. PyTorch's own words "
-        "for it are missing because something else touched the driver: another library, or a question such "
+        "The driver had been initialised in the process from which this one was forked. PyTorch's own "
+        "error is missing because something else touched the driver: another library, or a question such "
         "as `torch.cuda.is_available()`, after which `torch.cuda.is_initialized()` is still False.",
         (
             (
-                "Find what woke the driver in the parent, and do it lazily or ask NVML: "
-                "`PYTORCH_NVML_BASED_CUDA_CHECK"
-                "=1` lets PyTorch do so."
+                "Find what woke the driver in the parent, and make it lazy or let it ask NVML: "
+                "`PYTORCH_NVML_BASED_CUDA_CHECK=1` lets PyTorch do so."
             ),
             _SPAWN,
         ),
@@ -96,9 +95,9 @@ FORKS = (
         "initialization error`, as the last words of a worker that had done its work",
         r"terminate called after throwing an instance of '[\w:.]+' *what\(\): *(?:CUDA|HIP) error: "
         r"initialization error",
-        "A worker that was forked while CUDA was initialised in its parent released inherited device state, "
-        "mostly pinned memory or an event. C++ throws where nobody can catch it: the worker is aborted, "
-        "and the program ends with an error after a run that succeeded.",
+        "A worker that was forked while CUDA was initialised in its parent released inherited device "
+        "state, mostly pinned memory or an event. C++ throws where nothing can catch the exception: the "
+        "worker is aborted, and the program ends with an error after a successful run.",
         (
             (
                 'Give the DataLoader `multiprocessing_context="spawn"`, with a dataset and a `collate_fn` '
@@ -113,12 +112,12 @@ FORKS = (
         "fork-refused",
         "`UnsafeForkError` in a program, or in an isolated script",
         r"UnsafeForkError",
-        'Something forked, by `set_start_method` or `get_context("fork")` perhaps, while a device was awake '
-        "in the process; coldfork's guard refused, and names who woke the device.",
+        "Something forked while a device was awake in the process, perhaps through `set_start_method` or "
+        '`get_context("fork")`. coldfork\'s guard refused the fork, and names what woke the device.',
         (
             (
-                "Take the start method out of the script, or start its workers before it touches the device. "
-                '`env={"COLDFORK_GUARD": "warn"}` lets the fork happen and says so.'
+                "Remove the start method from the script, or start its workers before it touches the "
+                'device. `env={"COLDFORK_GUARD": "warn"}` allows the fork and warns.'
             ),
         ),
         "coldfork exec --env COLDFORK_GUARD=warn -- SCRIPT",
@@ -129,11 +128,11 @@ FORKS = (
         "tokenizers",
         "`The current process just got forked, after parallelism has already been used`",
         r"The current process just got forked, after parallelism has already been used",
-        "Tokenizers had started their threads before a fork; they went on without them, more slowly.",
+        "Tokenizers had started their threads before a fork; the child goes on without them, more slowly.",
         (
             (
-                "An isolated script has TOKENIZERS_PARALLELISM=false unless the caller's environment says "
-                "otherwise; elsewhere set it, or fork before anything is tokenized."
+                "Set TOKENIZERS_PARALLELISM=false (an isolated script has it by default), or fork before "
+                "anything is tokenized."
             ),
         ),
         needles=("just got forked",),
@@ -147,8 +146,8 @@ FORKS = (
         r"is multi-threaded, use of (?:fork|forkpty)\(\) may lead to deadlocks in the child"
         r"|os\.fork\(\) is incompatible with multithreaded code"
         r"|\+\[\w+ initialize\] may have been in progress in another thread when fork\(\) was called",
-        "A process that runs several threads was forked. Only the thread that forks goes on in the child; a "
-        "lock that another one held stays locked there forever.",
+        "A process that runs several threads was forked. Only the thread that forks goes on in the "
+        "child; a lock that another thread held stays locked there forever.",
         (
             _SPAWN,
             "Fork before the threads are started: before JAX computes, before a client of gRPC is made.",
@@ -180,14 +179,14 @@ FORKS = (
         "hang",
         "A worker hangs at its first tensor operation, and uses no processor",
         None,
-        "It was forked from a process with threads that do not exist in the child: a used OpenMP pool, or "
-        "those of polars, JAX, tokenizers or gRPC. The child waits for them forever.",
+        "It was forked from a process whose threads (of OpenMP, polars, JAX, tokenizers or gRPC) do not "
+        "exist in the child. The child waits for them forever.",
         (
             (
                 "Start workers with spawn, or before the first parallel operation; coldfork's guard warns "
                 "of such a fork, and refuses it in mode strict."
             ),
-            "Fork from a fresh thread: it has no OpenMP pool, and neither has the child.",
+            "Fork from a fresh thread: neither it nor the child has an OpenMP pool.",
         ),
         "coldfork exec -- SCRIPT",
         needles=("most recent call first", "gomp_", "popen_fork.py"),

@@ -24,8 +24,8 @@ STARTING = (
         "that workers import.",
         (
             (
-                "Take `multiprocessing.get_context(...)` where a method is needed, and set none for the "
-                "whole process; `coldfork exec` sets the one that it is asked for."
+                "Use `multiprocessing.get_context(...)` where a method is needed, and set none for the "
+                "whole process; `coldfork exec` sets the method that you ask for."
             ),
         ),
         kinds=("RuntimeError",),
@@ -48,10 +48,10 @@ STARTING = (
         "daemonic",
         "`AssertionError: daemonic processes are not allowed to have children`",
         r"daemonic processes are not allowed to have children",
-        "An engine with workers was started inside a worker of a pool, and those are daemons.",
+        "An engine with workers was started inside a worker of a pool, and pool workers are daemonic.",
         (
-            "Start the outer workers with `concurrent.futures`, whose processes are not daemons.",
-            "Run it with `coldfork exec -- SCRIPT`, which is no daemon and still ends with its caller.",
+            "Start the outer workers with `concurrent.futures`, whose processes are not daemonic.",
+            "Run it with `coldfork exec -- SCRIPT`, which is not daemonic and still ends with its caller.",
         ),
         "coldfork exec -- SCRIPT",
         kinds=("AssertionError",),
@@ -78,11 +78,11 @@ STARTING = (
         "killed",
         "The script ends with SIGKILL, and says nothing",
         None,
-        "It was killed: usually by the system, which had no memory left, or by the container's limit.",
+        "It was killed, usually because the system ran out of memory or the container reached its limit.",
         (
             (
-                "`peak_memory_bytes` in report.json says how large its largest process was. If the outcome "
-                "is `timed-out`, it was coldfork, because the time was up."
+                "`peak_memory_bytes` in report.json says how large its largest process was. If the "
+                "outcome is `timed-out`, coldfork killed it because its time was up."
             ),
         ),
     ),

@@ -71,7 +71,7 @@ def take_of(
 ) -> list[Lease]:
     """Make a lease for each worker, on devices chosen from those in `there`."""
     if workers < 1 or share < 1:
-        raise UsageError("leases need at least one worker, and a device is shared by at least one")
+        raise UsageError("workers and share have to be 1 or more")
     if not there.devices:
         raise LeaseError(_blind(there))
     wish = understood(devices, there)
@@ -81,10 +81,10 @@ def take_of(
 
 def _blind(there: Sight) -> str:
     if there.setting is None:
-        return "there is no device that could be leased here"
+        return "there is no device to lease here"
     return (
-        f"this process sees no device ({there.variable}={there.setting!r}), and its workers see no more "
-        "than it does; set the variable where devices are to be used"
+        f"this process sees no device ({there.variable}={there.setting!r}), so its workers see none "
+        "either; change the variable where devices are needed"
     )
 
 
@@ -139,8 +139,7 @@ def _freest(devices: FreeDevices, there: Sight) -> Wish:
     least = devices.bytes
     if least and any(seen.free is None for seen in there.devices):
         raise LeaseError(
-            "choose devices by number or by name: only NVML knows how much memory is free, and it does not "
-            "say"
+            "free memory is unknown because NVML does not report it; choose devices by number or by name"
         )
     ordered = sorted(there.devices, key=lambda seen: (-(seen.free or 0), seen.place))
     return Wish(tuple(ordered), devices.count, least=least)

@@ -62,7 +62,7 @@ def sight(environment: Mapping[str, str], asked: Management, amd: tuple[str, ...
 
 def _all(asked: Management) -> Iterator[Seen]:
     if not asked.devices:
-        why = asked.unanswered or asked.nvml_error or "NVML knows of none"
+        why = asked.unanswered or asked.nvml_error or "NVML lists none"
         raise LeaseError(
             f"cannot tell which devices there are, because {CUDA} is not set: {why}; name them in {CUDA}, "
             "or start where there are devices"
@@ -125,8 +125,8 @@ def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> I
         if device.mig:
             named = ",".join(instance.uuid for instance in device.instances or ())
             raise LeaseError(
-                f"{CUDA}={setting} shows device {ordinal}, which is divided (MIG), so that CUDA takes only "
-                f"its first instance; name instances instead: {named or 'it has none'}"
+                f"{CUDA}={setting} shows device {ordinal}, which is divided (MIG), so CUDA uses only its "
+                f"first instance; name instances instead: {named or 'it has none'}"
             )
         yield _whole(device, place)
 

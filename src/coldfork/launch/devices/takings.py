@@ -195,8 +195,9 @@ class _Taker:
     def _require_whole(self, count: int, workers: int) -> None:
         if any(device.divided for device in self._wish.candidates):
             raise LeaseError(
-                f"give each worker one device: of {count} for {workers} worker{'s' if workers > 1 else ''}, "
-                "some are instances of a divided device (MIG), of which CUDA shows a process only one"
+                f"give each worker one device: some of the {count} for {workers} "
+                f"worker{'s' if workers > 1 else ''} are instances of a divided device (MIG), and CUDA "
+                "shows a process only one instance"
             )
 
     def _refusal(self, wanted: int, found: int) -> LeaseError:
@@ -213,7 +214,7 @@ class _Taker:
         if self._wish.named:
             beginning = f"{wants}, but not all are free"
         else:
-            beginning = f"{wants}, {len(self._wish.candidates)} are seen, and {found} can be leased"
+            beginning = f"{wants}, {len(self._wish.candidates)} are visible, and {found} can be leased"
         # No device was refused because of its lock, so there are simply too few.
         remedy = "to let several workers use one device, set share, or ask for fewer devices than workers"
         if sentences:

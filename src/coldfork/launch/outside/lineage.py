@@ -108,14 +108,14 @@ class Lineage:
         """
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
-                f"it was forked from process {parent.pid} before that one opened the device: it has none of "
-                "its device files, but kept others"
+                f"it was forked from process {parent.pid} before that process opened the device: it has "
+                "none of the device files, but kept others"
             )
             return reading.turned(COLD, reason)
         return reading.turned(
             UNKNOWN,
-            f"process {parent.pid}, which forked it, is awake, and the fork has no descriptor left that "
-            "would tell which came first",
+            f"process {parent.pid}, which forked it, is awake, and the child has no descriptor left that "
+            "shows which came first",
         )
 
     def _by_times(self, reading: Reading, process: OutsideProcess, parent: OutsideProcess) -> Reading:

@@ -96,7 +96,8 @@ def holding(name: str, *contents: bytes | memoryview) -> int:
         if isinstance(error, OSError) and error.errno == EFBIG:
             most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
             said = (
-                f"data for another process goes into a file, and this process may write {most} bytes to one"
+                "cannot pass data to another process: it goes through a file, and this process may "
+                f"write {most} bytes to a file"
             )
             raise OSError(EFBIG, f"{os.strerror(EFBIG)}: {said} (RLIMIT_FSIZE)") from None
         raise

@@ -80,7 +80,7 @@ def environment(env: Mapping[str, str | None] | None) -> Mapping[str, str | None
         if not isinstance(name, str) or not isinstance(value, str | None):
             raise UsageError(f"env takes texts, or None to unset a variable, not {name!r}: {value!r}")
         if not name or "=" in name or "\0" in name or "\0" in (value or ""):
-            raise UsageError(f"env: {name!r}: {value!r} cannot stand in an environment")
+            raise UsageError(f"env: {name!r}: {value!r} cannot be in an environment")
     return env or {}
 
 

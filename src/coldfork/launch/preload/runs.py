@@ -185,7 +185,7 @@ class Run:
             module, event = found[0]
             # If several variables were read, it is unknown which of them changed the module.
             names = " or ".join(one["name"] for by, one in found if by == module)
-            reason = f"its import reads {names}, which differs between workers, and keeps it"
+            reason = f"its import reads and keeps {names}, which differs between workers"
             place = self._origins.place(event["path"], event["module"])
             yield item, LeftOut(module, Stain.ENVIRONMENT, reason, place, event["line"])
 
@@ -216,7 +216,7 @@ class Run:
             if event["seedable"]:
                 continue
             name = f"{event['module']}.{event['name']}" if event["module"] else f"a {event['kind']}"
-            reason = f"its import draws {name} at random, and every worker would have the same"
+            reason = f"its import draws random numbers from {name}, which would be the same in every worker"
             place = self._origins.place(event["path"], event["module"])
             yield item, LeftOut(event["module"] or item, Stain.SEEDS, reason, place, event["line"])
 

@@ -284,14 +284,11 @@ def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], st
 
 def _without_error(site: Site, seen: Seen, ended: Ended) -> tuple[Confirmed, str]:
     if site.is_tried:
-        return Confirmed.NOT_TESTABLE, "the program handles an error at this line, and prints nothing of it"
+        return Confirmed.NOT_TESTABLE, "the program handles an error at this line without printing it"
     if ended.cut:
         return (
             Confirmed.NOT_TESTABLE,
-            (
-                f"{seen.command} printed so much that an error before the end of its output would not have "
-                "been seen"
-            ),
+            (f"{seen.command} printed so much that only the end of its output was searched for an error"),
         )
     return Confirmed.COLD, f"{seen.command} ended, and Python printed no such error"
 
@@ -307,9 +304,9 @@ def _quoted(error: PrintedError) -> str:
 def _failure(seen: Seen, ended: Ended, limit: float) -> str | None:
     """Return why a program's run proves nothing; None if it ended by itself and without an error."""
     if ended.timed_out:
-        return f"{seen.command} did not end within {limit:g} s, and showed nothing of the kind by then"
+        return f"{seen.command} did not end within {limit:g} s, and had not failed in that way by then"
     if ended.signal is not None:
-        return f"{seen.command} was ended by {ended.signal} before anything of the kind was seen"
+        return f"{seen.command} was ended by {ended.signal} before it could show this"
     if not ended.status:
         return None
     last = redaction.text(next(filter(None, map(str.strip, reversed(seen.output.splitlines()))), ""))
@@ -317,7 +314,7 @@ def _failure(seen: Seen, ended: Ended, limit: float) -> str | None:
         return f"{seen.command} wants arguments: {last}"
     errors = list(printed_errors(seen.output))
     said = _quoted(errors[-1]) if errors else last
-    how = f"{seen.command} ended with exit status {ended.status} before anything of the kind was seen"
+    how = f"{seen.command} ended with exit status {ended.status} before it could show this"
     return f"{how}: {said}" if said else how
 
 

@@ -40,7 +40,7 @@ class Attempts:
     def __init__(self, retries: int, tell: Callable[[str], object] = warn) -> None:
         given: object = retries
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise UsageError(f"retries is how often a script may be run again, not {retries!r}")
+            raise UsageError(f"retries has to be a whole number, 0 or more, not {retries!r}")
         self.most: int = retries + 1
         self.made: tuple[Mapping[str, Any], ...] = ()
         """How the earlier attempts ended, in the form in which reports list them."""
@@ -71,8 +71,8 @@ class StandardInput:
             self._place = place(self._descriptor)
             if self._place is None:
                 raise UsageError(
-                    f"stdin={given!r} can be read only once, and retries may need it again: read it, and "
-                    "pass its content"
+                    f"stdin={given!r} can be read only once, and retries may need it again: pass its "
+                    "content instead"
                 )
 
     def opened(self) -> int:
@@ -128,8 +128,8 @@ OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 def too_few(who: str) -> str:
     """Return a message about a process that may open no more files; it says what to do."""
     return (
-        f"the script was not started: {who} may open no more files; close some, or raise the limit, as with "
-        "ulimit -n 1024"
+        f"the script was not started: {who} may open no more files; close some, or raise the limit, for "
+        "example with ulimit -n 1024"
     )
 
 

@@ -205,9 +205,9 @@ def _word(word: object) -> str:
     try:
         text = os.fsdecode(os.fspath(word))  # type: ignore[call-overload]
     except TypeError:
-        raise UsageError(f"{word!r} cannot stand on a command line; give a text or a path") from None
+        raise UsageError(f"{word!r} cannot be a command-line argument; give a text or a path") from None
     if "\0" in text:
-        raise UsageError(f"{text!r} holds a null character, which cannot stand on a command line")
+        raise UsageError(f"{text!r} holds a null character, which a command line cannot contain")
     return text
 
 

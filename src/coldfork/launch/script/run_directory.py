@@ -64,7 +64,7 @@ def room(kept: Kept, usual: int) -> Room:
         return Room(None)
     given: object = kept
     if isinstance(given, bool) or not isinstance(given, int) or kept < 1:
-        raise UsageError(f'keep_runs is how many runs are kept, 1 or more, or "all", not {kept!r}')
+        raise UsageError(f'keep_runs has to be a whole number, 1 or more, or "all", not {kept!r}')
     return Room(kept, _MINUTE)
 
 

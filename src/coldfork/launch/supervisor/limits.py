@@ -55,7 +55,7 @@ def _factor(unit: str) -> int | None:
 
 def _require_some(count: int, given: object, name: str) -> int:
     if count <= 0:
-        raise UsageError(f"{name}={given!r} leaves nothing to use; for no cap, give None")
+        raise UsageError(f"{name}={given!r} is too small to use; for no limit, give None")
     return count
 
 

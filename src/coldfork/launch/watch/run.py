@@ -117,11 +117,9 @@ def _program(word: str, waiting: list[str]) -> tuple[str, ...]:
 
 def _refuse(letter: str) -> None:
     if letter in LOCKED:
-        raise UsageError(
-            f"-{letter} {LOCKED[letter]}, which keeps coldfork out of the program; run it without"
-        )
+        raise UsageError(f"-{letter} {LOCKED[letter]}, which keeps coldfork out of the program; leave it out")
     if letter in _ASKING:
-        raise UsageError(f"-{letter} runs no program; give it to python itself")
+        raise UsageError(f"-{letter} runs no program; pass it to python itself")
     if letter not in _PLAIN:
         raise UsageError(f"python has no option -{letter}; options of coldfork begin with two dashes")
 

@@ -28,7 +28,7 @@ def draft(case: Case) -> tuple[str, Draft]:
         raise CannotMend(f"{maker.name} does more than make {match[1]}")
     arguments = [*maker.args.posonlyargs, *maker.args.args, *maker.args.kwonlyargs]
     if maker.args.vararg or maker.args.kwarg:
-        raise CannotMend(f"{maker.name} takes any arguments")
+        raise CannotMend(f"{maker.name} takes arbitrary arguments")
     if any(isinstance(each, ast.Nonlocal) for each in ast.walk(maker)):
         raise CannotMend(f"{match[1]} changes its enclosing variables")
     for node in ast.walk(maker):
@@ -97,7 +97,7 @@ def _method(tree: Tree, function: ast.FunctionDef, name: str, held: dict[str, st
     start, _ = source.span(function)
     head = re.compile(rf"def\s+{function.name}\s*\(").match(source.text, start)
     if head is None:
-        raise CannotMend(f"the head of {function.name} is not read")
+        raise CannotMend(f"the signature of {function.name} is not understood")
     some = function.args.posonlyargs or function.args.args or function.args.kwonlyargs or function.args.vararg
     comma = ", " if some or function.args.kwarg else ""
     edits = [Replacement(start, head.end(), f"def {name}(self{comma}")]

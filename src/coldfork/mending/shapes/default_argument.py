@@ -27,7 +27,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     scope = tree.scope(function)
     refuse_hidden(default, function, frozenset() if scope is tree.root else bound(scope))
     if function.body[0].lineno == function.lineno or _header_end(function) == function.body[0].lineno:
-        raise CannotMend(f"the body of {function.name} is on the line of its head")
+        raise CannotMend(f"the body of {function.name} is on the same line as its `def`")
     start, indent = above_body(tree, function)
     edits = [Replacement(*source.span(default), "None")]
     if _is_computed_already(function, parameter, default):

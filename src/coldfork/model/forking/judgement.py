@@ -199,7 +199,7 @@ NOTHING_KNOWN: Mapping[str, Deed] = MappingProxyType({})
 def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOWN) -> Verdict:
     """Return the judgement of one held thing; `does` maps things to what the child will certainly do."""
     if purpose is Purpose.PROGRAM:
-        return Verdict(Judgement.HARMLESS, because="another program inherits nothing of it")
+        return Verdict(Judgement.HARMLESS, because="another program inherits none of it")
     if thing.kind is Hold.DOUBT:
         return Verdict(Judgement.UNKNOWN)
     safe = _SAFE.get((thing.kind, purpose))

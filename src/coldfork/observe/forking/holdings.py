@@ -118,9 +118,7 @@ def tokenizers_pool(holder: Holder) -> Holding | None:
     setting = holder.setting(TOKENIZERS)
     if setting is None or setting.lower() in _OFF:
         return None
-    what = (
-        f"tokenizers has encoded in parallel, and {TOKENIZERS}={setting} makes a forked child go on doing so"
-    )
+    what = f"tokenizers has encoded in parallel, and {TOKENIZERS}={setting} lets a forked child do so too"
     evidence = (*_seen(reading), (TOKENIZERS, setting))
     return Holding("tokenizers", "tokenizers-pool", what, accelerator="tokenizers", evidence=evidence)
 

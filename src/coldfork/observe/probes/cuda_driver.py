@@ -32,7 +32,7 @@ MEANINGS = {
     101: "it found no valid device",
     803: "it does not fit the kernel module",
     804: "its compatibility package does not support this device",
-    999: "it failed for a reason it does not know",
+    999: "it failed for an unknown reason",
 }
 
 
@@ -122,7 +122,7 @@ class CudaDriver:
 
     def _judged(self, code: int, path: str | None) -> Reading:
         if code == _SUCCESS:
-            blind = "cuDeviceGetCount answers that it is initialised and sees no device"
+            blind = "the driver answers that it is initialised and sees no device"
             level = CONTEXT if self.has_context() else DRIVER
             return Reading(ACCELERATOR, AWAKE, None if self.devices() else blind, path, level=level)
         if code == _NOT_INITIALISED:

@@ -26,7 +26,7 @@ def examine_rocm(process: ProbedProcess) -> Reading:
     try:
         device = process.holds_open(*KERNEL_DRIVERS)
     except OSError:
-        reason = "HIP answers nothing without initialising itself"
+        reason = "HIP cannot be asked without initialising it"
         return Reading("rocm", UNKNOWN, f"{reason}, and this process's open files cannot be seen", path)
     if device is None:
         return Reading(
@@ -42,7 +42,7 @@ def examine_xpu(process: ProbedProcess) -> Reading:
     """Return the state of Intel GPUs, which shows in whether Level Zero's loader has loaded the driver."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
-        reason = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"
+        reason = "Level Zero has loaded its GPU driver and cannot be asked without initialising it"
         return Reading("xpu", UNKNOWN, reason, driver)
     loader = process.library(*_LEVEL_ZERO_LOADER)
     if loader is None:

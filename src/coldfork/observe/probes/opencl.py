@@ -43,7 +43,7 @@ def _without_threads(process: ProbedProcess, driver: str) -> Reading:
     others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
     if others is not None or not name.startswith(POCL):
         other = (others or driver).rpartition("/")[2]
-        reason = f"{other} is loaded and answers nothing without initialising itself"
+        reason = f"{other} is loaded and cannot be asked without initialising it"
         return Reading(ACCELERATOR, UNKNOWN, reason, others or driver)
     if process.setting(DEVICES_VARIABLE) is not None:
         asked = f"{DEVICES_VARIABLE} may have asked for devices that have none"

@@ -69,7 +69,7 @@ def locked_out(command: Sequence[str], environment: Iterable[object] | None, var
         if word[1] in "cm" or word[-1] in "cm":
             break
     if environment is not None and not any(_path(line).startswith(f"{variable}=") for line in environment):
-        return "it was started with an environment of its own, without the variables that let coldfork in"
+        return "it was started with its own environment, which lacks the variables that load coldfork"
     return None
 
 

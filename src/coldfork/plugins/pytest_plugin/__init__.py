@@ -28,8 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--coldfork",
         action="store_true",
         dest=_WATCH,
-        help="fail where collection or an import wakes a device, where an unmarked test does, and where a "
-        "process is forked while a device is awake and then touches it, or will certainly break",
+        help="fail if collection, an import or an unmarked test wakes a device, or if a process forked "
+        "while a device is awake touches it or is certain to break",
     )
     group.addoption(
         "--coldfork-virtual",
@@ -41,14 +41,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--coldfork-exact",
         action="store_true",
         dest=_EXACT,
-        help="watch every call that tests make, which is slow: names the line that woke a device even "
-        "where CUDA itself does not tell",
+        help="watch every call of the tests, to name the line that woke a device even where CUDA does not "
+        "tell; slow",
     )
     group.addoption(
         "--coldfork-strict",
         action="store_true",
         dest=_STRICT,
-        help="as --coldfork, and fail where a process is forked while a device is awake, whatever it does",
+        help="like --coldfork, but fail at every fork while a device is awake",
     )
     parser.addini(_WATCH, "as --coldfork", type="bool", default=False)
     parser.addini(_VIRTUAL, "as --coldfork-virtual", default="")

@@ -82,7 +82,7 @@ class Words:
             _note("help: start the process with spawn or forkserver, or fork while the device is cold")
         )
         if nodeid is not None:
-            lines.append(_note(f"next: see what becomes of it with coldfork run --follow -m pytest {nodeid}"))
+            lines.append(_note(f"next: follow the child with coldfork run --follow -m pytest {nodeid}"))
         return Message(printable(headline), tuple(lines))
 
     def first_conftest(self, wakes: Sequence[SeenWake]) -> str | None:

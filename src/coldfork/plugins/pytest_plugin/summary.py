@@ -117,7 +117,7 @@ class Summary:
             yield from ("", *text.splitlines())
         yield from (f"! {doubt}" for doubt in self.doubts)
         if self._silent:
-            yield f"! ended before telling what was seen: {', '.join(self._silent)}"
+            yield f"! ended before reporting what was seen: {', '.join(self._silent)}"
         if self.device == "none" and not self._woken:
             yield (
                 "this machine has no GPU that could be woken; give it a virtual one with pytest --coldfork "

@@ -103,7 +103,7 @@ class _Page:
             yield ""
         unexplained = self._explanation.unexplained
         if unexplained:
-            yield "not explained:" if self._explanation.stories else "no known story; what the log ends with:"
+            yield "not explained:" if self._explanation.stories else "no known story; the log ends with:"
             for error in unexplained:
                 where = f"{error.evidence.file}:" if error.evidence.file else "line "
                 yield f"  {self._sheet.cut(f'{where}{error.evidence.line}: {error.evidence.text}', 2)}"

@@ -146,7 +146,7 @@ class _Page:
             yield {"record": "not-read", "at": place, "says": one_line(skipped.reason)}
         for one in [one for one in self._report.unfinished if one.own or one.fault][:_MOST_OTHERS]:
             place = self._options.place(one.path, one.line or 1) if one.path else ""
-            says = one.fault or "takes too long to follow to its end, so that something may be missed"
+            says = one.fault or "takes too long to follow to its end, so findings may be missing"
             yield {"record": "not-followed", "at": place, "module": one.module, "says": one_line(says)}
 
     def _cuts(self, shown: Iterable[Cause]) -> Iterator[Record]:
@@ -160,7 +160,9 @@ class _Page:
             yield {"record": "cut", "says": says, "next": [self._command("--tests")]}
         wide = any(cause.warms > 1 or len(cause.findings) > 1 for cause in shown)
         if wide and not self._options.all_ways:
-            says = "the modules that each cause wakes with the way there, and further lines that come to it"
+            says = (
+                "the modules that each cause wakes and how imports get there, and more lines that lead to it"
+            )
             yield {"record": "cut", "says": says, "next": [self._command("--all-ways", form="text")]}
         told = (len(self._report.skipped), sum(one.own for one in self._report.unfinished))
         if max(told) > _MOST_OTHERS or len(self._report.unfinished) > told[1]:

@@ -70,15 +70,13 @@ def environment_sentence(environment: EnvironmentRead | None) -> str:
         return ""
     absent = _listed(environment.absent)
     if environment.read and environment.folder is not None:
-        found = f"; imported and not found there: {absent}" if absent else ""
+        found = f"; imported but not found there: {absent}" if absent else ""
         where = f"{one_line(environment.folder)}{_ORIGINS[environment.origin]}"
         return f"packages: read from {where}{found}{_unset(environment.unset)}"
     if not absent:
         return ""
-    why = " (not coldfork's own environment)" if environment.folder is not None else ""
-    return (
-        f"packages: none was read{why}; imported and not found: {absent}; --python PATH names an environment"
-    )
+    why = " (and not looked for in coldfork's own environment)" if environment.folder is not None else ""
+    return f"packages: not read{why}: {absent}; name their environment with --python PATH"
 
 
 def _unset(unset: tuple[tuple[str, str], ...]) -> str:
@@ -88,7 +86,7 @@ def _unset(unset: tuple[tuple[str, str], ...]) -> str:
     if not unset:
         return ""
     packages, variables = _listed(_packages(unset)), _listed(_variables(unset))
-    return f"; left alone: what {packages} imports only where {variables} is set"
+    return f"; not followed: imports of {packages} that need {variables} set"
 
 
 def _packages(unset: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -111,7 +109,7 @@ def scope_sentence(scope: ChangeScope | None) -> str:
         return ""
     since = f"changed since {one_line(scope.since)}"
     if scope.everything:
-        return f"{one_line(scope.everything)} {since}: that affects every module"
+        return f"{one_line(scope.everything)} {since}, which affects every module"
     if not scope.files:
         return f"no Python file {since}" + _left_out(scope)
     changed = f"{plural(len(scope.files), 'Python file')} {since}"

@@ -153,7 +153,7 @@ class Entries:
         for line in cause.then:
             place = self.place(line.path, line.line)
             own = finding.ahead is not None and line.call == finding.chain.sink.symbol
-            effect = effect_phrase(finding.effect, finding.accelerator) if own else "wakes it as well"
+            effect = effect_phrase(finding.effect, finding.accelerator) if own else "also wakes it"
             call = f"{self._sheet.letters.clean(line.call)} {effect}" if line.call else effect
             yield from self._note(f"then also {place}: {call}")
 
@@ -181,7 +181,7 @@ class Entries:
             yield from self._lines(f"{plural(len(others), 'more line')} {come} to {there}", others)
         earlier, later = self._selection.same_program(cause)
         if earlier:
-            yield from self._lines(f"before it, {plural(len(earlier), 'line')} may wake it already", earlier)
+            yield from self._lines(f"before it, {plural(len(earlier), 'line')} may already wake it", earlier)
         if later:
             would = "would wake it" if cause.warms else "would"
             yield from self._lines(f"later on, {plural(len(later), 'more line')} {would} as well", later)
@@ -209,7 +209,7 @@ class Entries:
     def _alike(self, alike: Sequence[Cause]) -> Iterator[str]:
         if not alike:
             return
-        same = "the same call, for which the same holds" if alike[0].warms else "the same"
+        same = "the same call, with the same effect" if alike[0].warms else "the same"
         head = f"{same}, at {plural(len(alike), 'more line')}"
         if len(alike) > _MOST_ROWS:
             yield from self._compactly(head, alike)

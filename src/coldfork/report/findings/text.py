@@ -93,7 +93,7 @@ class _Page:
         count = plural(len(skipped), "file")
         them = "it" if len(skipped) == 1 else "them"
         yield from self._sheet.flow(
-            f"{count} could not be read, so nothing is known about what importing {them} does:", _HANG
+            f"{count} could not be read, so it is unknown what importing {them} does:", _HANG
         )
         for file in skipped[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(file.path, None))

@@ -61,7 +61,7 @@ class _Page:
             why = (
                 f"nothing that an import runs calls {trace.within}"
                 if trace.within
-                else "its module is not imported on the way, or ends before it"
+                else "its module is not imported, or ends before this line"
             )
             yield from self._flow(f"{followed} {trace.path}:{trace.asked}: {why}")
             return
@@ -70,8 +70,7 @@ class _Page:
             yield place
         else:
             yield from self._flow(
-                f"{followed} line {trace.asked}; of the statements around it, this is the innermost that "
-                "something reached:"
+                f"{followed} line {trace.asked}; the innermost statement around it that was reached is:"
             )
             yield place
         yield f"    {self._sheet.cut(trace.text, 4)}"
@@ -81,7 +80,7 @@ class _Page:
         times = f" ({visit.times} times alike)" if visit.times > 1 else ""
         if visit.looked_up:
             yield from self._flow(
-                f"while {visit.importing} is imported, a name that it binds is asked for{times}"
+                f"while {visit.importing} is imported, a name that it binds is looked up{times}"
             )
         else:
             yield from self._flow(f"{where}while {visit.importing} is imported{times}")
@@ -100,7 +99,7 @@ class _Page:
         if visit.condition:
             yield f"it runs only when {one_line(visit.condition)}"
         if not visit.nominal:
-            yield "that is not the path taken on the assumed machine, so nothing here is certain"
+            yield "the assumed machine takes another path, so nothing here is certain"
         if visit.presumed:
             yield f"presuming that {', and that '.join(map(one_line, visit.presumed))}"
 

@@ -31,8 +31,8 @@ def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
     inside = f" (in {function})" if place and function != unfinished.module else ""
     where = f"{at}{inside}" or "in a part of this check"
     return (
-        f"coldfork itself failed {where}, so something may be missed; "
-        f"please report it: {one_line(unfinished.fault)}"
+        f"coldfork itself failed {where}, so findings may be missing; please report it: "
+        f"{one_line(unfinished.fault)}"
     )
 
 

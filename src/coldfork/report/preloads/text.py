@@ -70,8 +70,8 @@ def shortfall(result: Preloading) -> str:
 def proof(result: Preloading) -> str:
     """Return how the modules in the list were proven to be safe."""
     return (
-        f"each was proven in a forked child on {result.device}: it drew new seeds, its libraries went "
-        "parallel, and the device could be used"
+        f"each was proven in a forked child on {result.device}: the child drew new seeds, ran its "
+        "libraries in parallel, and used the device"
     )
 
 
@@ -84,7 +84,7 @@ def following(result: Preloading, file: str | None) -> str:
         return f'coldfork.zygote(preload="{result.file}") takes it'
     if file is None:
         return f"coldfork preload {wanted} --output preload.toml writes the list for coldfork.zygote"
-    later = f"coldfork preload --check {file} fails once it is no longer clean"
+    later = f"coldfork preload --check {file} fails once the list is no longer clean"
     return f'coldfork.zygote(preload="{file}") takes it; {later}'
 
 
@@ -188,7 +188,7 @@ class _Page:
         result = self._result
         if result.unread is not None:
             yield ""
-            yield self._note(f"the sources were not checked as well: {result.unread}")
+            yield self._note(f"the sources could not be checked: {result.unread}")
         if not result.doubts:
             return
         yield ""

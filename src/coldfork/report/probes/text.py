@@ -122,7 +122,7 @@ class _Page:
     def _site(self, waker: Waker, text: str) -> Iterator[str]:
         arrow = self._sheet.paint("quiet", "-->")
         if waker.path is None:
-            known = waker.module or f"not known; {waker.thread.removeprefix('unknown: ')} did it"
+            known = waker.module or f"unknown; it was {waker.thread.removeprefix('unknown: ')}"
             yield f"  {arrow} {self._sheet.letters.clean(known)}"
             return
         where = standing(waker.function)

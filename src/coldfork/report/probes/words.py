@@ -86,7 +86,7 @@ def advice(probe: ModuleProbe) -> str:
     """Return what to do next about a module that could not be judged."""
     if probe.reason is not None and "did not end within" in probe.reason:
         return f"give it more time: coldfork probe --timeout 600 {probe.module}"
-    return f"see it fail in the interpreter that you probe with: python -c 'import {probe.module}'"
+    return f"see the error in the probed interpreter: python -c 'import {probe.module}'"
 
 
 def interruption(probing: Probing) -> str:

@@ -30,7 +30,7 @@ def decision(start: ProcessStart, accelerator: str, verdict: Verdict) -> Decisio
         ),
         Reason(
             "forkserver-preloads-nothing",
-            "its server would preload nothing, so that it saves nothing over spawn",
+            "its server would preload nothing, so it saves nothing over spawn",
             "forkserver",
             Weight.CIRCUMSTANCE,
         ),

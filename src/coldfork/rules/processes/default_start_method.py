@@ -87,8 +87,8 @@ SEVERITY = Severity.WARNING
 
 _STARTING = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 _REMEDY = (
-    'state it: get_context("spawn") for a child that can be sent what it needs, get_context("fork") for one '
-    "that needs what its parent holds, before anything wakes the device"
+    'choose one: get_context("spawn") if the child can be sent what it needs; if it needs what its '
+    'parent holds, get_context("fork") before anything wakes the device'
 )
 
 

@@ -97,8 +97,8 @@ def judge(case: Case) -> Iterator[Finding]:
                 f"{wording.doer(effect)} {wording.verb(verdict, 'sets', 'set')} the start method of {whose}"
             ),
             consequence=(
-                "the method is one for the whole process: the program's own choice, and that of its other "
-                "libraries, is overridden or fails"
+                "a process has only one start method: this overrides the choice of the program and of "
+                "its other libraries, or makes it fail"
             ),
             remedy=f'make processes, queues and locks from multiprocessing.get_context("{method}")',
             verdict=verdict,

@@ -268,7 +268,7 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
     named = [one.node for one in _functions(tree, "") if one.name == qualified]
     found = [node for node in named if _first_line(node) == line]
     if len(found) != 1:
-        raise NotFound(f"{qualified} is not the only function of its name at line {line}, or is none")
+        raise NotFound(f"line {line} defines no function {qualified}, or more than one")
     compiled = compile(source, "<body>", "exec", dont_inherit=True)
     if not any(one.co_code.hex() == code for one in _codes(compiled, qualified, line)):
         raise NotFound(f"the source of {qualified} is not what the process has loaded")

@@ -78,8 +78,8 @@ def _refuse_version(node: _Import, target_version: tuple[int, int]) -> None:
     if target_version < FIRST:
         asked = ".".join(map(str, target_version))
         raise CannotRead(
-            f"uses `lazy import` of Python 3.15, which Python {asked}, the target version, cannot read; "
-            f"Pythons before it ignore a list of the modules in {LISTED}, which does the same",
+            f"uses `lazy import` of Python 3.15, which the target version, Python {asked}, cannot read; "
+            f"list the modules in {LISTED} instead, which older Pythons ignore",
             node.lineno,
             node.col_offset,
         )

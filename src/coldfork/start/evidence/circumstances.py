@@ -90,7 +90,7 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
         return None
     return Reason(
         "xpu-build",
-        "PyTorch for XPU is loaded, and Level Zero supports no fork",
+        "PyTorch for XPU is loaded, and Level Zero does not support fork",
         weight=Weight.CIRCUMSTANCE,
         accelerator="xpu",
         remedies=(SPAWN,),
@@ -111,7 +111,7 @@ def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
     if not asked and not replaced:
         return ()
     what = asked[0] if asked else f"multiprocessing starts {executable}"
-    text = "workers are to be bound to NUMA nodes, which takes a command of their own that only spawn runs"
+    text = "workers have to be bound to NUMA nodes, by a command that only spawn runs"
     return tuple(
         Reason("numa-binding", text, method, Weight.CIRCUMSTANCE, evidence=(("asked by", what),))
         for method in ("fork", "forkserver")
@@ -123,7 +123,7 @@ def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
-    text = f"{_METHOD} asks for {asked}, as it does in a script that coldfork has isolated"
+    text = f"{_METHOD} asks for {asked}, as in every script that coldfork isolates"
     return tuple(
         Reason("method-asked-for", text, method, Weight.CIRCUMSTANCE, evidence=((_METHOD, asked),))
         for method in ("fork", "forkserver")
@@ -139,11 +139,11 @@ def daemon(surroundings: Surroundings) -> Reason | None:
         return None
     return Reason(
         "daemon",
-        "this is a daemonic process, which multiprocessing allows no children by any method",
+        "this is a daemonic process, and multiprocessing allows it no children by any method",
         EVERY,
         Weight.HARM,
         remedies=(
-            "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
+            "start it with daemon=False, or from concurrent.futures, whose workers are not daemonic",
             "use subprocess, which has no such rule",
         ),
     )
@@ -161,7 +161,7 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
         return None
     return Reason(
         "framework-and-device",
-        f"strict: {framework} is loaded and {device} is visible, so that anything may wake it",
+        f"strict: {framework} is loaded and {device} is visible, so anything may wake it",
         weight=Weight.DOUBT,
         remedies=(SPAWN, "hide the device: CUDA_VISIBLE_DEVICES=''"),
         evidence=(("framework", framework), ("device", device)),

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from coldfork.start.surroundings import Surroundings
 
 SPAWN = "start the process with spawn: it begins without any of this"
-BY_ITSELF = (
-    "have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
-)
-"""The remedy if the user cannot choose a start method."""
+BY_ITSELF = "preload nothing: let {} load the program in each process that it forks"
+"""The remedy where no start method can be chosen."""
 _LATER = "wake the device only in the processes that use it, after they have been started"
-_FRESH = "fork from a fresh thread: it has no pool, and the child neither"
+_FRESH = "fork from a fresh thread: neither it nor the child has a pool"
 _PAUSE = "have libgomp release its pool before the fork: omp_pause_resource_all(omp_pause_hard)"
 _LAYER = "choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb"
 _SERIAL = f"set {holdings.TOKENIZERS}=false before the fork, or do not set it"

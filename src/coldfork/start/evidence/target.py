@@ -23,7 +23,7 @@ def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
         return None
     return Reason(
         "forkserver-preloads-nothing",
-        "its server would preload nothing, so that it saves nothing over spawn",
+        "its server would preload nothing, so it saves nothing over spawn",
         "forkserver",
         Weight.CIRCUMSTANCE,
         remedies=("name the modules to preload: multiprocessing.set_forkserver_preload([...])",),
@@ -120,7 +120,10 @@ def target_without_file(surroundings: Surroundings) -> tuple[Reason, ...]:
     """Return a reason if the target was typed into an interpreter or notebook: no new one can import it."""
     if surroundings.target is None or not surroundings.target.has_no_file:
         return ()
-    text = f"{surroundings.target} was typed in and is in no file, so a new interpreter cannot import it"
+    text = (
+        f"{surroundings.target} was defined interactively and is in no file, so a new interpreter cannot "
+        "import it"
+    )
     return _unreachable("target-has-no-file", text)
 
 

@@ -40,7 +40,7 @@ def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | 
 
 def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
     """Log a fork that was allowed despite reasons against it."""
-    LOG.info("%s let through: %s. Against it: %s", call, reason, messages.clauses(reasons))
+    LOG.info("%s was allowed: %s. Reasons against it: %s", call, reason, messages.clauses(reasons))
 
 
 def _only_warn(line: str, frame: FrameType | None) -> None:

@@ -81,7 +81,7 @@ def ask(python: str | None) -> Interpreter:
     try:
         path, version, platform, folders, coldfork, home = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):
-        raise UsageError(f"{executable} does not answer like a Python") from None
+        raise UsageError(f"{executable} does not work as a Python interpreter") from None
     number = ".".join(map(str, version))
     if tuple(version) < _OLDEST:
         raise UsageError(f"{executable} is Python {number}, but coldfork needs 3.11 or newer")
@@ -111,7 +111,7 @@ def install(interpreter: Interpreter, mode: str) -> Path:
             _remove(path)
         else:
             _write(path, before)
-        raise UsageError(f"the guard does not come on in {interpreter.named}, so nothing was changed: {said}")
+        raise UsageError(f"the guard does not turn on in {interpreter.named}, so nothing was changed: {said}")
     return path
 
 
@@ -190,7 +190,7 @@ READ = (
 SECONDS = DEADLINE
 
 UNREAD = (
-    "the tasks that a pool gets later, and what a plain os.fork goes on to do",
+    "the tasks that a pool gets later, and the code after a plain os.fork",
     "code of installed packages, compiled code, and sources that have changed since they were loaded",
     "workers of a process in which only a runtime without a device is awake",
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coldfork.model.states import Waker
 
 _UNSEEN = "nothing in the child can detect that, so this is the only warning"
-_STRICT = 'it is let through, because it may work; guard("strict") refuses it'
+_STRICT = 'it is allowed because it may work; guard("strict") refuses it'
 
 
 def refusal(call: str, reasons: Sequence[Reason]) -> str:
@@ -37,7 +37,7 @@ def line(call: str, reasons: Sequence[Reason]) -> str:
 def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None = None) -> str:
     """Return the note for a framework's error in a poisoned child, with the facts about its parent."""
     where = "" if place is None else f", at {place[0]}:{place[1]},"
-    first = f"coldfork: this process was forked from process {parent}{where} in spite of this:"
+    first = f"coldfork: this process was forked from process {parent}{where} despite this:"
     texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
     return "\n".join([first, *texts, *_below(reasons, blocks=False)])
 
@@ -66,11 +66,11 @@ def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:
             shown.add(id(reason.waker))
             yield from _waking(reason.accelerator or "it", reason.waker)
         elif reason.waker is None and reason.accelerator is not None:
-            yield f"  who woke {reason.accelerator} was not observed; to learn it: coldfork run PROGRAM"
+            yield f"  what woke {reason.accelerator} was not observed; to find out: coldfork run PROGRAM"
     for remedy in _remedies(reasons):
         yield f"  = help: {remedy}"
     if blocks:
-        yield '  = or let it happen: with coldfork.allow_fork("reason"): ...'
+        yield '  = or allow it: with coldfork.allow_fork("reason"): ...'
 
 
 def _remedies(reasons: Sequence[Reason]) -> list[str]:
@@ -90,9 +90,9 @@ def _waking(accelerator: str, waker: Waker) -> Iterator[str]:
     for frame in waker.stack:
         yield f"       {frame.function}{_place(frame.path, frame.line)}"
     if waker.line is None and waker.module == "__main__":
-        yield "    in no import; to learn which line it was: coldfork run --exact __main__ PROGRAM"
+        yield "    outside any import; to find the line: coldfork run --exact __main__ PROGRAM"
     elif waker.line is None:
-        yield f"    to learn which line it was: coldfork probe {waker.module}"
+        yield f"    to find the line: coldfork probe {waker.module}"
 
 
 def _who(waker: Waker) -> str:

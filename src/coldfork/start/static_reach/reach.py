@@ -80,7 +80,7 @@ def located(target: Target, search: Sequence[str]) -> Place | str:
 
 def _script(file: str | None) -> Place | str:
     if file is None:
-        return "it was typed in and is in no file"
+        return "it was defined interactively and is in no file"
     path = os.path.abspath(file)
     name, suffix = os.path.splitext(os.path.basename(path))
     if suffix != ".py" or not name.isidentifier():

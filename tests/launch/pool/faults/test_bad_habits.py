@@ -274,7 +274,7 @@ def test_the_pool_works_on(script: Script, habit: str) -> None:
 def test_a_task_that_writes_where_its_worker_answers_fails_alone(script: Script) -> None:
     said, errors = script(HEAD + WRITES + END).communicate(timeout=2 * LIMIT)
     lines = said.splitlines()
-    assert "was killed, because the code that it ran has written to the pipe of its answers" in lines[0]
+    assert "was killed because the code that it ran wrote to the pipe for its answers" in lines[0]
     assert lines[-1] == "8", errors
 
 

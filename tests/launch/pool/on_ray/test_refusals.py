@@ -34,9 +34,11 @@ def test_a_folder_of_that_name_is_not_taken_for_ray(tmp_path: Path, monkeypatch:
 
 
 def test_what_ray_does_not_keep_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^max_memory is not for backend=\"ray\": .*max_tasks"):
+    with pytest.raises(UsageError, match=r"^max_memory does not work with backend=\"ray\": .*max_tasks"):
         refuse_what_ray_lacks("2 GiB", None)
-    with pytest.raises(UsageError, match=r"^log_dir is not for backend=\"ray\": .*session_latest/logs"):
+    with pytest.raises(
+        UsageError, match=r"^log_dir does not work with backend=\"ray\": .*session_latest/logs"
+    ):
         refuse_what_ray_lacks(None, tmp_path / "logs")
     with pytest.raises(UsageError, match="max_device_memory"):
         refuse_what_ray_lacks(None, None, "4 GiB")
@@ -51,7 +53,7 @@ def test_a_variable_cannot_be_taken_away() -> None:
 
 @pytest.mark.parametrize("devices", [[0, 1], "0,1", FreeDevices(), True, 0, -1])
 def test_it_is_ray_that_chooses_the_devices(devices: object) -> None:
-    with pytest.raises(UsageError, match="it is Ray that chooses the devices"):
+    with pytest.raises(UsageError, match="Ray chooses the devices"):
         share_of(PoolTerms(2, devices=devices))  # type: ignore[arg-type]
 
 

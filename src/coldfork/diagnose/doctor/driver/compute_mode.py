@@ -23,7 +23,7 @@ def examine(facts: Facts) -> Answer:
     """Judge the compute mode of each device."""
     modes = {one.index: one.compute_mode for one in facts.management.devices if one.compute_mode is not None}
     if not modes:
-        return skipped("NVML describes no device here")
+        return skipped("NVML lists no device here")
     unusual = [
         f"device {index} is {_NAMES.get(mode, mode)}" for index, mode in modes.items() if mode != _DEFAULT
     ]

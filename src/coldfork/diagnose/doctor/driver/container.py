@@ -37,7 +37,9 @@ def examine(facts: Facts) -> Answer:
     if not facts.files.exists("/proc/driver/nvidia/version"):
         return ok(f"a container of {kind}, on a host without an NVIDIA driver")
     if not facts.files.exists("/dev/nvidiactl"):
-        return fail(f"{kind}: the host has an NVIDIA driver, and the container none of its devices", _START)
+        return fail(
+            f"{kind}: the host has an NVIDIA driver, but the container has none of its devices", _START
+        )
     able = facts.variables.get("NVIDIA_DRIVER_CAPABILITIES", "all").lower().replace(" ", "").split(",")
     if not facts.management.libcuda_loaded and not {"all", "compute"} & set(able):
         return fail(

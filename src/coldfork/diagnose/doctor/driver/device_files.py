@@ -20,7 +20,7 @@ from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 _DEVICE = re.compile(r"^nvidia\d+$")
 _RENDERER = re.compile(r"^renderD\d+$")
-_GROUPS = "add this user to the group of the file: ls -l /dev/{name} shows it, usermod -aG GROUP USER does it"
+_GROUPS = "add this user to the file's group: ls -l /dev/{name} shows it; run usermod -aG GROUP USER"
 _CONTAINER = "in a container: start it with its devices (docker run --gpus all)"
 
 
@@ -35,7 +35,7 @@ def examine(facts: Facts) -> Answer:
     if files.exists("/dev/kfd"):
         renderers = [f"dri/{name}" for name in files.names("/dev/dri") if _RENDERER.match(name)]
         return _judged(facts, ["kfd"], renderers)
-    return skipped("there is no accelerator's device file here")
+    return skipped("there is no accelerator device file here")
 
 
 def _judged(facts: Facts, shared: list[str], devices: list[str]) -> Answer:
@@ -55,7 +55,7 @@ def _shared(facts: Facts, names: list[str]) -> Iterator[Answer]:
 
 def _devices(facts: Facts, shared: list[str], names: list[str]) -> Iterator[Answer]:
     if not names and shared != ["dxg"]:
-        yield fail("there is no device file of any device", _CONTAINER)
+        yield fail("no device has a device file", _CONTAINER)
     closed = [name for name in names if not facts.files.may_use(f"/dev/{name}")]
     if closed:
         which = ", ".join(f"/dev/{name}" for name in closed)

@@ -30,20 +30,20 @@ def examine(facts: Facts) -> Answer:
         return skipped(f"there is no NVIDIA driver here{_others(facts)}")
     if not asked.libcuda_loaded:
         return fail(
-            f"the kernel has NVIDIA's driver{_kernel(facts)}, and libcuda.so.1 cannot be loaded: "
+            f"the kernel has NVIDIA's driver{_kernel(facts)}, but libcuda.so.1 cannot be loaded: "
             f"{asked.libcuda_error}",
             "in a container: start it with the NVIDIA runtime (docker run --gpus all)",
             "elsewhere: install the libraries of the same driver version, and run ldconfig",
         )
     if not facts.has_kernel_module:
         return fail(
-            "libcuda.so.1 is installed, and the kernel has not loaded NVIDIA's driver",
+            "libcuda.so.1 is installed, but the kernel has not loaded NVIDIA's driver",
             "load it with `modprobe nvidia`, or reboot after an update of the driver or the kernel",
         )
     if asked.cuda_version is None:
         return fail(
             f"libcuda.so.1 does not say which CUDA it serves: {asked.libcuda_error}",
-            "a stub of the CUDA toolkit may lie before the driver: look at LD_LIBRARY_PATH",
+            "a stub of the CUDA toolkit may be found before the driver: check LD_LIBRARY_PATH",
         )
     version = f" {asked.driver}" if asked.driver else _kernel(facts)
     devices = f", {_counted(facts)}" if asked.devices else ""

@@ -3,7 +3,7 @@
 - **ok**: no device is divided, or those that are have instances.
 - **warn**: a change of the mode waits for a reset; or several instances are here, and nothing chooses one:
   CUDA shows each process only the first.
-- **fail**: a device is divided and has no instance, so that CUDA finds no device.
+- **fail**: a device is divided but has no instance, so CUDA finds no device.
 - **skipped**: NVML does not report it.
 """
 
@@ -20,7 +20,7 @@ def examine(facts: Facts) -> Answer:
     """Judge the division of each device into instances."""
     known = [device for device in facts.management.devices if device.mig is not None]
     if not known:
-        return skipped("NVML describes no device that could be divided")
+        return skipped("NVML lists no device that could be divided")
     divided = [device for device in known if device.mig]
     instances = sum(device.mig_devices or 0 for device in divided)
     well = f"{instances} instances on {len(divided)} divided devices" if divided else "no device is divided"
@@ -44,6 +44,6 @@ def _troubles(device: Device) -> Iterator[Answer]:
         )
     if device.mig and device.mig_devices == 0:
         yield fail(
-            f"device {device.index} is divided and has no instance, so that CUDA finds no device",
+            f"device {device.index} is divided but has no instance, so CUDA finds no device",
             "as root: nvidia-smi mig -cgi PROFILE -C makes one; nvidia-smi -mig 0 undivides the device",
         )

@@ -32,18 +32,18 @@ def examine(facts: Facts) -> Answer:
         if not facts.files.may_use(control):
             return fail(
                 f"the pipe of the MPS daemon, {control}, is closed to this user",
-                f"ask its owner for access, or set {PIPES} to a folder without pipes to do without MPS",
+                f"ask its owner for access, or, to do without MPS, set {PIPES} to a folder without pipes",
             )
         return ok(f"an MPS daemon listens in {folder}")
     if _runs(facts):
         return warn(
-            f"an MPS daemon runs, and {folder} has no pipe of it: processes started here do without",
+            f"an MPS daemon runs, but its pipe is not in {folder}: processes started here do not use it",
             f"set {PIPES} to the folder that the daemon was started with",
         )
     if expecting:
         expect = "expects" if len(expecting) == 1 else "expect"
         return warn(
-            f"{', '.join(expecting)} {expect} an MPS daemon, and none listens in {folder}",
+            f"{', '.join(expecting)} {expect} an MPS daemon, but none listens in {folder}",
             "start it with nvidia-cuda-mps-control -d in the same environment, or unset the variables",
         )
     return ok("there is no MPS daemon, and nothing expects one")

@@ -22,12 +22,12 @@ def examine(facts: Facts) -> Answer:
     """Judge NVML's answer."""
     asked = facts.management
     if asked.unanswered:
-        return fail(f"NVML was asked, and {asked.unanswered}", "look for NVRM and Xid in dmesg")
+        return fail(f"NVML gave no answer: {asked.unanswered}", "look for NVRM and Xid in dmesg")
     if not facts.has_nvidia:
         return skipped("there is no NVIDIA driver here")
     if not asked.nvml_loaded:
         return warn(
-            f"libnvidia-ml.so.1 cannot be loaded, so that counting devices wakes them: {asked.nvml_error}",
+            f"libnvidia-ml.so.1 cannot be loaded, so counting devices wakes them: {asked.nvml_error}",
             "in a container: NVIDIA_DRIVER_CAPABILITIES=compute,utility brings it in",
         )
     if asked.nvml_error is not None:
@@ -38,7 +38,7 @@ def examine(facts: Facts) -> Answer:
 def _remedies(code: int | None) -> tuple[str, ...]:
     if code == _MISMATCH:
         return (
-            "the driver was updated and the old one still runs: reboot, or reload its kernel modules",
+            "the driver was updated, but the old one still runs: reboot, or reload its kernel modules",
             "in a container: its driver libraries must be the host's; do not install them in the image",
         )
     if code == _NO_PERMISSION:

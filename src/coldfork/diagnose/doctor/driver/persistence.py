@@ -22,12 +22,13 @@ def examine(facts: Facts) -> Answer:
     """Judge the persistence mode of each device."""
     known = [device for device in facts.management.devices if device.persistence is not None]
     if not known:
-        return skipped("NVML says nothing of persistence")
+        return skipped("NVML does not report persistence")
     off = [str(device.index) for device in known if not device.persistence]
     if not off or facts.files.exists(_DAEMON):
         return ok("the driver stays loaded")
     noun = "device" if len(off) == 1 else "devices"
     return warn(
-        f"persistence is off on {noun} {', '.join(off)}: each first process waits for the driver",
+        f"persistence is off on {noun} {', '.join(off)}: the first process has to wait for the "
+        "driver to load",
         "as root: start nvidia-persistenced, or nvidia-smi -pm 1",
     )

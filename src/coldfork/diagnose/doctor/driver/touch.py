@@ -3,7 +3,7 @@
 Only with `--touch`, a process that ends at once calls `cuInit` and makes the primary context of every device.
 
 - **ok**: every device made a context.
-- **warn**: CUDA is initialised and sees no device.
+- **warn**: CUDA is initialised but sees no device.
 - **fail**: a call was refused; its name and its code are given.
 - **skipped**: `--touch` was not given, or there is no libcuda.
 """
@@ -42,7 +42,7 @@ def examine(facts: Facts) -> Answer:
         return fail(said, _REMEDY, details=touched.devices)
     if not touched.devices:
         return warn(
-            "CUDA is initialised and sees no device",
+            "CUDA is initialised but sees no device",
             "coldfork doctor visible-devices looks at what hides them",
         )
     count = len(touched.devices)

@@ -32,7 +32,7 @@ def examine(facts: Facts) -> Answer:
     beside = next((file for file in _OF_LINUX if facts.files.exists(file)), None)
     if beside is not None:
         return warn(
-            f"WSL, and {beside} of a Linux driver may be found before Windows' own",
+            f"WSL, but {beside} of a Linux driver may be found before Windows' own",
             "remove the packages of the Linux driver: in WSL, Windows brings its own",
         )
     return ok("WSL 2, with the driver of Windows")

@@ -45,10 +45,10 @@ class Allowance:
 def examine(facts: Facts) -> Answer:
     """Judge the tightest limit on memory, on processors and on processes."""
     if not facts.system.is_linux:
-        return skipped(f"control groups are Linux's, and this is {facts.system.platform}")
+        return skipped(f"control groups exist only on Linux, and this is {facts.system.platform}")
     found = allowance(facts)
     if found is None:
-        return skipped("no control group shows")
+        return skipped("no control group is visible")
     parts = [f"memory {size(found.memory)}"] if found.memory is not None else []
     parts += [f"{found.processors:g} processors"] if found.processors is not None else []
     parts += [f"{found.processes} processes and threads"] if found.processes is not None else []
@@ -60,7 +60,8 @@ def examine(facts: Facts) -> Answer:
 def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
     if found.processes is not None and found.running >= _FULL * found.processes:
         yield fail(
-            f"{found.running} of the {found.processes} processes and threads that the group allows exist",
+            f"{found.running} of the {found.processes} processes and threads that the group allows "
+            "are in use",
             "end some, or raise the limit: docker run --pids-limit, TasksMax of systemd",
         )
     elif found.processes is not None and found.processes < _LEAST_PROCESSES:
@@ -79,7 +80,7 @@ def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
         and "OMP_NUM_THREADS" not in facts.variables
     ):
         yield warn(
-            f"the group allows {found.processors:g} processors, and programs count {cpus}",
+            f"the group allows {found.processors:g} processors, but programs see {cpus}",
             f"set OMP_NUM_THREADS={max(1, int(found.processors))} or less, divided by the processes",
         )
 

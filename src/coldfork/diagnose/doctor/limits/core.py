@@ -36,5 +36,5 @@ def examine(facts: Facts) -> Answer:
         return ok(f"core files are kept as {pattern}")
     return warn(
         f"a crash leaves a core file of any size in the folder of the program, named {pattern or 'core'}",
-        "ulimit -c 0 if nobody looks at them, or a pattern that puts them on a separate disk",
+        "run ulimit -c 0 if nobody reads them, or set a pattern that puts them on a separate disk",
     )

@@ -31,10 +31,10 @@ def examine(facts: Facts) -> Answer:
         return fail("there is no /dev/shm", "mount a tmpfs there", _REMEDY)
     said = f"{size(space.free)} of {size(space.total)} of shared memory are free"
     if space.total < 2 * _FULL:
-        return fail(f"/dev/shm is too small for anything: {said}", _REMEDY)
+        return fail(f"/dev/shm is too small to use: {said}", _REMEDY)
     if space.free < _FULL:
         return fail(
-            f"/dev/shm is full: {said}", "ls -l /dev/shm shows what dead processes have left there", _REMEDY
+            f"/dev/shm is full: {said}", "ls -l /dev/shm shows what ended processes left there", _REMEDY
         )
     if space.total < _ENOUGH:
         return warn(f"/dev/shm is small: {said}", _REMEDY)

@@ -28,8 +28,8 @@ def examine(facts: Facts) -> Answer:
     if soft is None:
         return ok("a process may lock any amount of memory")
     if not facts.files.names(_NETWORK):
-        return ok(f"a process may lock {size(soft)}, and there is no InfiniBand that would need more")
+        return ok(f"a process may lock {size(soft)}, and no InfiniBand is there to need more")
     return warn(
-        f"a process may lock {size(soft)}, and InfiniBand needs more",
+        f"a process may lock {size(soft)}, but InfiniBand needs more",
         "ulimit -l unlimited; in a container: docker run --ulimit memlock=-1",
     )

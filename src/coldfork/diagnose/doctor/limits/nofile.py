@@ -28,9 +28,9 @@ def examine(facts: Facts) -> Answer:
     most = "any number" if hard is None else str(hard)
     reachable = hard is None or hard >= _ENOUGH
     remedy = (
-        f"ulimit -n {_ENOUGH} before the program"
+        f"run ulimit -n {_ENOUGH} before the program"
         if reachable
         else "raise the hard limit: limits.conf, LimitNOFILE"
     )
-    said = f"a process may open {soft} files, and raise that to {most}"
+    said = f"a process may open {soft} files, and may raise that to {most}"
     return (fail if soft < _TOO_FEW else warn)(said, remedy)

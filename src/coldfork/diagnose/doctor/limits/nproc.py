@@ -26,7 +26,7 @@ def examine(facts: Facts) -> Answer:
     soft, _ = limit
     if soft is None or soft >= _ENOUGH:
         return ok(f"this user may have {'any number of' if soft is None else soft} processes and threads")
-    said = f"this user may have {soft} processes and threads, those of all programs together"
+    said = f"this user may have {soft} processes and threads in all programs together"
     return (fail if soft < _TOO_FEW else warn)(
-        said, f"ulimit -u {_ENOUGH}, or raise it: limits.conf, LimitNPROC"
+        said, f"run ulimit -u {_ENOUGH}, or raise the limit: limits.conf, LimitNPROC"
     )

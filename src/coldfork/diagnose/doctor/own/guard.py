@@ -44,7 +44,7 @@ def examine(facts: Facts) -> Answer:
     if not _told(here):
         troubles.append(
             warn(
-                "the fork guard is on in other Pythons, and not in this one",
+                "the fork guard is on in other Pythons, but not in this one",
                 f"coldfork guard install{_which(facts)}",
                 details=others,
             )
@@ -76,7 +76,7 @@ def _damaged(interpreter: Interpreter) -> Iterator[Answer]:
             yield fail(f"{path} was damaged or changed by hand", "coldfork guard install writes it again")
         elif interpreter.coldfork is None:
             yield fail(
-                f"{path} is there without the package, and does nothing",
+                f"{path} is there without the package, so it does nothing",
                 f"coldfork guard uninstall --python {shlex.quote(interpreter.executable)}",
             )
 

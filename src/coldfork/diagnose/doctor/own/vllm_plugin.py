@@ -29,15 +29,13 @@ def examine(facts: Facts) -> Answer:
         return skipped("vLLM is not installed")
     if not is_on(facts.variables, facts.folder):
         return ok(f"the plugin is off; {VARIABLE}=on switches it on")
-    return together(
-        _obstacles(facts), ok("the plugin is active: workers are forked only if nothing speaks against it")
-    )
+    return together(_obstacles(facts), ok("the plugin is active: workers are forked only if that is safe"))
 
 
 def _obstacles(facts: Facts) -> Iterator[Answer]:
     if _GROUP not in facts.packages.entry_points(_NAME):
         yield warn(
-            f"{VARIABLE} is on, and vLLM's environment has no coldfork",
+            f"{VARIABLE} is on, but vLLM's environment has no coldfork",
             f"{facts.python.executable or 'python'} -m pip install coldfork",
         )
     chosen = facts.variables.get(_CHOSEN)

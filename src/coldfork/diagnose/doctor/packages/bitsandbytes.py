@@ -31,7 +31,7 @@ def examine(facts: Facts) -> Answer:
             f"bitsandbytes {version} is installed without torch", "install torch, or remove bitsandbytes"
         )
     if torch.cuda is None:
-        return ok(f"bitsandbytes {version}, beside a torch for {torch.built_for}")
+        return ok(f"bitsandbytes {version}, with a torch for {torch.built_for}")
     there = sorted(
         {found[1] for name in facts.packages.files("bitsandbytes") if (found := _LIBRARY.match(name))}
     )

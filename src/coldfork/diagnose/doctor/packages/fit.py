@@ -64,7 +64,7 @@ def requirement(dependent: str, needed_name: str, facts: Facts) -> Iterator[str]
             if asked.marker is not None and not asked.marker.evaluate(_environment(facts)):
                 continue
             if not asked.specifier.contains(version, prereleases=True):
-                yield f"asks for {needed_name}{asked.specifier}, and {version} is installed"
+                yield f"asks for {needed_name}{asked.specifier}, but {version} is installed"
         except (InvalidRequirement, InvalidVersion):
             continue
 
@@ -81,10 +81,10 @@ def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
     local = version.partition("+")[2]
     built = _BUILT_WITH.search(local)
     if built is not None and built[1] != torch.minor:
-        yield f"was built with torch {built[1]}, and {torch.version} is installed"
+        yield f"was built with torch {built[1]}, but {torch.version} is installed"
     cuda = _BUILT_FOR.search(local)
     if cuda is not None and (torch.cuda is None or int(cuda[1]) != torch.cuda[0]):
-        yield f"was built for CUDA {cuda[1]}, and torch for {torch.built_for}"
+        yield f"was built for CUDA {cuda[1]}, but torch for {torch.built_for}"
 
 
 def built_for_another(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
@@ -96,6 +96,6 @@ def built_for_another(found: str, facts: Facts, torch: TorchBuild) -> Iterator[s
         runtime = next((int(matched[1]) for name in names if (matched := _RUNTIME.match(name))), None)
         for_cuda = runtime is not None or "libtorch_cuda.so" in names or "libc10_cuda.so" in names
         if for_cuda and torch.cuda is None:
-            yield f"is a build for CUDA, and torch is one for {torch.built_for}"
+            yield f"is a build for CUDA, but torch is one for {torch.built_for}"
         elif runtime is not None and torch.cuda is not None and runtime != torch.cuda[0]:
-            yield f"links to the runtime of CUDA {runtime}, and torch to that of {torch.built_for}"
+            yield f"links to the runtime of CUDA {runtime}, but torch to that of {torch.built_for}"

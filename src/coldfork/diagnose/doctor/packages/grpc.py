@@ -28,7 +28,7 @@ def examine(facts: Facts) -> Answer:
     if facts.variables.get(_NAME, "").lower() in _YES:
         return ok(f"grpcio {version}, with {_NAME}={facts.variables[_NAME]}")
     if default(facts.python, facts.system.platform) != "fork":
-        return ok(f"grpcio {version}, and processes are not forked unless that is asked for")
+        return ok(f"grpcio {version}, and processes are forked only if a program asks for it")
     return warn(
         f"grpcio {version}: a child forked while channels are open may hang",
         f"set {_NAME}=1 before grpc is imported, and open channels of its own in the child",

@@ -26,12 +26,12 @@ def examine(facts: Facts) -> Answer:
         return skipped("JAX is not installed")
     plugin = facts.packages.first(*_PLUGINS)
     if jaxlib is not None and _is_newer(jaxlib, jax):
-        return fail(f"jax {jax} beside jaxlib {jaxlib}, which is made for a newer one", _REMEDY)
+        return fail(f"jax {jax} beside jaxlib {jaxlib}, which needs a newer jax", _REMEDY)
     version = None if plugin is None else facts.packages.version(plugin)
     if version is not None and jaxlib is not None and version != jaxlib:
         return fail(f"jaxlib {jaxlib} beside {plugin} {version}", _REMEDY)
     if plugin is None and facts.management.driver is not None:
-        return warn(f"jax {jax} has no plugin for the devices here: it computes on the CPU", _REMEDY)
+        return warn(f"jax {jax} has no plugin for the devices here, so it computes on the CPU", _REMEDY)
     return ok(f"jax {jax}" if plugin is None else f"jax {jax} with {plugin}")
 
 

@@ -25,7 +25,7 @@ def examine(facts: Facts) -> Answer:
         return skipped("no folder of packages was found")
     found = facts.waking()
     if not found.packages:
-        return ok(f"none of {found.modules} modules makes its package wake a device on import")
+        return ok(f"no package wakes a device on import ({found.modules} modules read)")
     names = ", ".join(package.name for package in found.packages)
     return warn(
         f"importing these wakes a device: {names}",

@@ -34,22 +34,22 @@ def examine(facts: Facts) -> Answer:
         return ok(said)
     remedy = _BUILD.format(cuda_name(served))
     if torch.others:
-        return fail(f"{said}, and the driver here is NVIDIA's", remedy)
+        return fail(f"{said}, but the driver here is NVIDIA's", remedy)
     return warn(f"{said}, beside an NVIDIA driver: it will not use the devices", remedy)
 
 
 def _for_cuda(torch: TorchBuild, cuda: tuple[int, int], served: tuple[int, int] | None, said: str) -> Answer:
     if served is None:
         return warn(
-            f"{said}, and no driver answers: it runs on the CPU only",
+            f"{said}, but no driver answers: it runs on the CPU only",
             "coldfork doctor driver says what is missing; without a GPU, the build for the CPU is smaller",
         )
     if cuda <= served:
-        return ok(f"{said}; the driver serves CUDA {cuda_name(served)}")
+        return ok(f"{said}; the driver supports CUDA {cuda_name(served)}")
     remedies = ("update the driver", _BUILD.format(cuda_name(served)))
     if cuda[0] > served[0]:
-        return fail(f"{said}, and the driver serves only CUDA {cuda_name(served)}", *remedies)
+        return fail(f"{said}, but the driver supports only CUDA {cuda_name(served)}", *remedies)
     return warn(
-        f"{said}, and the driver serves {cuda_name(served)}: code compiled at run time may be refused",
+        f"{said}, but the driver supports {cuda_name(served)}: it may refuse code compiled at run time",
         *remedies,
     )

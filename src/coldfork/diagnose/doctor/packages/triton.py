@@ -24,9 +24,9 @@ def examine(facts: Facts) -> Answer:
     for_device = torch is not None and (torch.cuda is not None or bool(torch.others))
     if found is None:
         if torch is None or not for_device:
-            return skipped("Triton is not installed, and no torch for a GPU would need it")
+            return skipped("Triton is not installed, and no GPU build of torch needs it")
         return warn(
-            f"torch {torch.version} is a build for {torch.built_for}, and Triton is not installed",
+            f"torch {torch.version} is a build for {torch.built_for}, but Triton is not installed",
             "install the release that torch asks for: pip install --force-reinstall torch brings it",
         )
     version = facts.packages.version(found)
@@ -34,6 +34,6 @@ def examine(facts: Facts) -> Answer:
     if trouble is not None:
         return fail(
             f"torch {trouble}",
-            "install the release that torch asks for; another one compiles wrongly or not at all",
+            "install the release that torch asks for; other releases compile wrongly or not at all",
         )
     return ok(f"Triton {version}")

@@ -27,6 +27,6 @@ def examine(facts: Facts) -> Answer:
     if trouble is None:
         return answer
     return warn(
-        f"the compiled part of xformers {trouble}: its kernels are left out",
+        f"the compiled part of xformers {trouble}, so its kernels are left out",
         f"install the build of xformers for torch {facts.torch.version}: both together, from one index",
     )

@@ -38,7 +38,7 @@ def examine(facts: Facts) -> Answer:
     kinds = sorted({kind for kind, _ in found})
     files = tuple(str(file) for _, file in found)
     if not found:
-        return ok("no package brings a runtime of its own")
+        return ok("no package brings its own runtime")
     if len(kinds) > 1:
         said = f"{' and '.join(kinds)} runtimes lie side by side: a process may load both"
     elif len(found) > 1 and kinds != ["GNU"]:
@@ -47,7 +47,7 @@ def examine(facts: Facts) -> Answer:
         return ok(f"{len(found)} {'copy' if len(found) == 1 else 'copies'} of {kinds[0]}'s runtime", *files)
     return warn(
         said,
-        "take the packages that bring them from one source: all from conda-forge, or all wheels",
+        "install these packages from one source: all from conda-forge, or all as wheels",
         "coldfork ps shows whose threads a running process has",
         details=files,
     )

@@ -25,7 +25,7 @@ def examine(facts: Facts) -> Answer:
     """Compare Python's version and the platform with coldfork's requirements."""
     python = facts.python
     if python.version is None:
-        return skipped("the version of the examined Python does not show from its folder")
+        return skipped("the folder of the examined Python does not tell its version")
     platform = (
         "Linux" if facts.system.is_linux else _PLATFORMS.get(facts.system.platform, facts.system.platform)
     )
@@ -46,5 +46,5 @@ def _troubles(facts: Facts, platform: str) -> Iterator[Answer]:
     if not facts.system.is_linux:
         yield warn(
             f"on {platform} the guard, coldfork ps and coldfork exec do nothing",
-            "run on Linux what uses accelerators in several processes",
+            "run programs that use accelerators in several processes on Linux",
         )

@@ -28,14 +28,14 @@ def examine(facts: Facts) -> Answer:
     """State the default start method, and judge whether it harms anything on this machine."""
     method = default(facts.python, facts.system.platform)
     if method is None:
-        return skipped("the version of the examined Python does not show from its folder")
+        return skipped("the folder of the examined Python does not tell its version")
     said = f"{method} is the default of Python {facts.python.version_text} here"
     framework = facts.packages.first(*(name for name in FRAMEWORKS if not _is_for_the_cpu(name, facts)))
     if method != "fork" or framework is None:
         return ok(said)
     return warn(
         f"{said}: a forked child cannot use a device that {framework} woke in its parent",
-        "start workers with coldfork.get_context(), which forks only if nothing speaks against it",
+        "start workers with coldfork.get_context(), which forks only if that is safe",
         "coldfork guard install warns of every fork that would break its child",
     )
 

@@ -52,9 +52,7 @@ def examine(facts: Facts) -> Answer:
     wrong = [said for name, value in given for said in _wrong(name, value)]
     if not wrong:
         return ok(f"{', '.join(name for name, _ in given)}: every option is known")
-    return warn(
-        "; ".join(wrong), "write OPTION:VALUE,OPTION:VALUE with the options of PyTorch's notes on CUDA"
-    )
+    return warn("; ".join(wrong), "write OPTION:VALUE,OPTION:VALUE; PyTorch's notes on CUDA list the options")
 
 
 def _wrong(name: str, value: str) -> list[str]:
@@ -65,7 +63,7 @@ def _wrong(name: str, value: str) -> list[str]:
         key, colon, _ = option.partition(":")
         if key.strip() not in _OPTIONS:
             close = difflib.get_close_matches(key.strip(), sorted(_OPTIONS), 1)
-            meant = f"; is {close[0]} meant?" if close else ""
+            meant = f"; did you mean {close[0]}?" if close else ""
             found.append(f"{name}: PyTorch has no option {key.strip()}{meant}")
         elif not colon:
             found.append(f"{name}: {key.strip()} has no value")

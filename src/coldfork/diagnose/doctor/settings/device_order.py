@@ -24,14 +24,12 @@ def examine(facts: Facts) -> Answer:
     """Compare the models of the devices: their order matters only if the models differ."""
     value = facts.variables.get(_NAME)
     if value == "PCI_BUS_ID":
-        return ok(f"{_NAME}=PCI_BUS_ID: CUDA counts as nvidia-smi does")
+        return ok(f"{_NAME}=PCI_BUS_ID: CUDA numbers devices like nvidia-smi")
     if value not in (None, "FASTEST_FIRST"):
-        return warn(f"{_NAME}={value} means nothing to CUDA", _REMEDY)
+        return warn(f"CUDA does not know {_NAME}={value}", _REMEDY)
     models = {device.name for device in facts.management.devices}
     if len(facts.management.devices) < 2:
-        return skipped("there are fewer than two devices, so none can be confused")
+        return skipped("with fewer than two devices, the order does not matter")
     if len(models) == 1:
-        return ok("all devices are of one model, so that CUDA counts as nvidia-smi does")
-    return warn(
-        f"{len(models)} models of devices: CUDA numbers them in another order than nvidia-smi", _REMEDY
-    )
+        return ok("all devices are of one model, so CUDA numbers them like nvidia-smi")
+    return warn(f"{len(models)} models of devices: CUDA and nvidia-smi number them differently", _REMEDY)

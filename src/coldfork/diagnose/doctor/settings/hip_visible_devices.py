@@ -28,5 +28,5 @@ def examine(facts: Facts) -> Answer:
     if len(set(given.values())) > 1:
         return warn(f"{said}: they differ, and which one applies depends on the program", _REMEDY)
     if _HIP in given and _ROCR in given and given[_ROCR] not in ("0", ""):
-        return warn(f"{said}: one counts among the devices that the other left", _REMEDY)
+        return warn(f"{said}: one selects among the devices that the other leaves", _REMEDY)
     return ok(said)

@@ -28,4 +28,4 @@ def examine(facts: Facts) -> Answer:
     ]
     if not given:
         return ok("no variable for debugging is set")
-    return warn(f"{', '.join(given)}: for debugging, and slow", "unset it where nothing is debugged")
+    return warn(f"{', '.join(given)}: for debugging, and slow", "unset it when you are not debugging")

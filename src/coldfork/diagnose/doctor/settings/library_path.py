@@ -20,7 +20,7 @@ from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 def examine(facts: Facts) -> Answer:
     """Search each folder of the library path for files that hide the driver's."""
     if not facts.system.is_linux:
-        return skipped(f"they are read on Linux, and this is {facts.system.platform}")
+        return skipped(f"they are read only on Linux, and this is {facts.system.platform}")
     path = facts.variables.get("LD_LIBRARY_PATH", "")
     folders = [folder for folder in path.split(":") if folder]
     well = f"LD_LIBRARY_PATH={path}" if path else "neither LD_LIBRARY_PATH nor LD_PRELOAD is set"
@@ -35,13 +35,13 @@ def _of_folders(facts: Facts, folders: list[str]) -> Iterator[Answer]:
             n.startswith("libcuda.so") for n in facts.files.names(folder)
         ):
             yield fail(
-                f"{folder} holds the toolkit's stub in the driver's place",
+                f"{folder} holds the toolkit's stub instead of the driver",
                 f"take {folder} out of LD_LIBRARY_PATH",
             )
         elif folder.rstrip("/").endswith("/compat") and facts.files.exists(f"{folder}/libcuda.so.1"):
             yield warn(
                 f"{folder} holds a driver of CUDA's compatibility package, for data-centre devices only",
-                f"take {folder} out of LD_LIBRARY_PATH if the driver of the machine is new enough",
+                f"remove {folder} from LD_LIBRARY_PATH if the machine's driver is new enough",
             )
 
 
@@ -50,5 +50,6 @@ def _of_preloaded(preloaded: str) -> Iterator[Answer]:
     for word in words:
         if any(name in word for name in ("libcuda.so", "libcudart", "libnvidia-ml")):
             yield warn(
-                f"LD_PRELOAD puts {word} into every process", "unset it, and let the loader find the driver"
+                f"LD_PRELOAD puts {word} into every process",
+                "unset it, so that the loader finds the driver itself",
             )

@@ -26,7 +26,7 @@ def examine(facts: Facts) -> Answer:
         return skipped(f"{_NAME} is not set")
     if container(facts) is None:
         return warn(
-            f"{_NAME}={value} outside of a container hides nothing",
+            f"{_NAME}={value} hides nothing outside a container",
             "set CUDA_VISIBLE_DEVICES instead",
         )
     inside = [entry for entry in value.split(",") if entry]
@@ -36,7 +36,7 @@ def examine(facts: Facts) -> Answer:
     numbered = all(entry.isdecimal() for entry in inside)
     if numbered and any(int(entry) >= len(inside) for entry in wanted):
         return warn(
-            f"{_NAME}={value} let {len(inside)} in, and CUDA_VISIBLE_DEVICES counts beyond them",
-            "inside of the container devices are counted from 0",
+            f"{_NAME}={value} admits {len(inside)} devices, but CUDA_VISIBLE_DEVICES counts beyond them",
+            "inside the container, devices are counted from 0",
         )
     return ok(f"{_NAME}={value}, which the container's runtime has read")

@@ -24,13 +24,13 @@ def examine(facts: Facts) -> Answer:
     if value is None:
         if facts.torch is None or facts.torch.cuda is None:
             return skipped("no torch for CUDA is installed")
-        return ok(f"{_NAME} is not set: torch.cuda.is_available() wakes the driver, and with 1 it asks NVML")
+        return ok(f"{_NAME} is not set: torch.cuda.is_available() wakes the driver; with 1 it would ask NVML")
     if value == "1":
         if facts.has_nvidia and (facts.management.nvml_error or facts.management.unanswered):
             return warn(
-                f"{_NAME}=1, and NVML does not answer, so that torch asks the driver", "coldfork doctor nvml"
+                f"{_NAME}=1, but NVML does not answer, so torch asks the driver", "coldfork doctor nvml"
             )
         return ok(f"{_NAME}=1: torch.cuda.is_available() asks NVML")
     if value in ("", "0"):
         return ok(f"{_NAME}={value}: torch.cuda.is_available() wakes the driver")
-    return warn(f"{_NAME}={value}: torch treats everything but 1 as no", f"set {_NAME}=1")
+    return warn(f"{_NAME}={value}: torch treats any value but 1 as no", f"set {_NAME}=1")

@@ -54,13 +54,13 @@ def _troubles(given: dict[str, str], facts: Facts) -> Iterator[Answer]:
             )
     if facts.variables.get(_SILENCED, "").lower() in ("1", "true"):
         yield warn(
-            f"{_SILENCED} hides that two OpenMP runtimes are in one process, and results may be wrong",
+            f"{_SILENCED} hides that a process has two OpenMP runtimes; results may be wrong",
             "coldfork doctor openmp says which packages bring them",
         )
     pools = {given[name] for name in _NAMES[:3] if name in given}
     if len(pools) > 1:
         said = ", ".join(f"{name}={given[name]}" for name in _NAMES[:3] if name in given)
         yield warn(
-            f"{said}: the pools are told different numbers",
-            "give them one number, or set only OMP_NUM_THREADS",
+            f"{said}: the pools get different numbers",
+            "give them the same number, or set only OMP_NUM_THREADS",
         )

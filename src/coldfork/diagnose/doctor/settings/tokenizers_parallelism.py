@@ -27,11 +27,11 @@ def examine(facts: Facts) -> Answer:
     if value is None:
         if facts.packages.version("tokenizers") is None:
             return skipped("tokenizers is not installed")
-        return ok(f"{_NAME} is not set: a forked child goes on with one thread, and says so")
+        return ok(f"{_NAME} is not set: a forked child goes on with one thread, and warns")
     if value.lower() in _NO:
-        return ok(f"{_NAME}={value}: one thread, which a fork does not harm")
+        return ok(f"{_NAME}={value}: one thread, which survives a fork")
     if default(facts.python, facts.system.platform) != "fork":
-        return ok(f"{_NAME}={value}, and processes are not forked unless that is asked for")
+        return ok(f"{_NAME}={value}, and processes are forked only if a program asks for it")
     return warn(
         f"{_NAME}={value}: a child forked after the first use may hang",
         f"set {_NAME}=false before the fork, or start the child by spawn",

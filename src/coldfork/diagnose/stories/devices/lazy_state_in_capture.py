@@ -50,7 +50,7 @@ _LEFT = re.compile(r"(?:left there by|read at) (?P<path>\S.*?):(?P<line>\d+)(?: 
 _POISONED = re.compile(r"^(?P<call>aten::[\w.]+) at (?P<path>\S.*?):(?P<line>\d+) reads memory that")
 _OTHERS = {
     _CUBLAS: "a device whose memory is full: cuBLAS needs some for its workspace",
-    "Offset increment": "the consequence of a capture that broke off before, with an error of its own",
+    "Offset increment": "a consequence of an earlier capture that failed with its own error",
     _ILLEGAL: "a kernel with a bug of its own",
 }
 

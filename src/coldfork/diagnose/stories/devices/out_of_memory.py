@@ -1,4 +1,4 @@
-"""Several processes share a device, and its memory does not suffice.
+"""Several processes share a device that has too little memory for all.
 
 ## How it is told
 
@@ -84,7 +84,7 @@ def tell(case: Case) -> Iterator[Story]:
     if not named_ones and len(speakers) < 2 and not any(_elsewhere(seen.error.said) for seen in found):
         return
     told = telling.story(
-        case, named(NAME), "Several processes share a device, and its memory does not suffice", found
+        case, named(NAME), "Several processes share a device that has too little memory for all", found
     )
     devices = [device for device in _DEVICES if any(device in seen.error.message for seen in found)]
     yield replace(

@@ -51,10 +51,10 @@ def tell(case: Case) -> Iterator[Story]:
     late = [sighting for sighting in found if not _is_unknown(sighting)]
     failed = [sighting for sighting in found if _is_unknown(sighting)]
     if late:
-        title = "A device was initialised before the program had said what it may use"
+        title = "A device was initialised before the program had configured it"
         yield _blamed(case, late, telling.story(case, named(NAME), title, late))
     if failed:
-        title = "CUDA failed to initialise, and stays so for the life of the process"
+        title = "CUDA failed to initialise, and stays broken until the process ends"
         told = _blamed(case, failed, telling.story(case, named(NAME), title, failed))
         sure = Confidence.LIKELY if told.blame is Blame.CAUSE else Confidence.POSSIBLE
         yield replace(told, confidence=sure, alternatives=_OTHERS, accelerator="cuda")

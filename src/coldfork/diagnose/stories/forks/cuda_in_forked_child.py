@@ -126,16 +126,17 @@ def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) 
     if at_import is not None:
         sentence = (
             "The child died in an import: that line wakes the device in every process that imports it. "
-            "What had woken it in the parent before the fork is not in this log."
+            "This log does not show what had woken it in the parent before the fork."
         )
         return at_import, sentence, suspects, ()
     certain = [suspect for suspect in suspects if suspect.reason.startswith("certain")]
     if len(certain) == 1:
         sentence = (
-            "The child only used it; in the sources, one line wakes it in every process that imports it."
+            "The child only used it; in the sources, one line wakes it in every process that imports "
+            "its module."
         )
         return certain[0].place, sentence, suspects, ()
-    sentence = "The child only used it: what had woken it in the parent is not in this log."
+    sentence = "The child only used it: this log does not show what had woken it in the parent."
     return None, sentence, suspects, ()
 
 

@@ -33,8 +33,8 @@ from coldfork.model.diagnosis import Story
 NAME = "unpicklable-target"
 _SIGN = re.compile(r"[Cc]an(?:'t|not) (?:pickle|get) |pickl\w+ (?:is|are) not|not picklable")
 _FED = (
-    "A queue pickles what is put into it in a thread of its own, after `put` has returned. The object is "
-    "lost, its receiver waits forever, and the stack does not show which line put it there."
+    "A queue pickles its objects in a thread of its own, after `put` has returned. The object is lost, "
+    "its receiver waits forever, and the stack does not show which line called `put`."
 )
 _STARTING = re.compile(
     r"(?:multiprocessing|multiprocess)/"

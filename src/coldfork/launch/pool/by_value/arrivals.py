@@ -227,7 +227,8 @@ def known_class(identity: str, name: str) -> Any:
     found = origins().known(identity)
     if found is None:
         raise pickle.UnpicklingError(
-            f"{name} came from another process as a copy of a class that is not, or no longer, in this one"
+            f"{name} came from another process as a copy of a class that this process does not have, "
+            "or no longer has"
         )
     return found
 

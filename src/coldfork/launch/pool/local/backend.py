@@ -244,11 +244,8 @@ class _WorkersMemory:
         """Check one worker's memory; return the seconds until its next check."""
         if watch.look(worker.processes()):
             if not worker.taken:
-                held = f"an idle one holds {spoken(watch.held)}"
-                why = (
-                    f"max_memory is too low for a worker of this pool: it is {spoken_cap(self._most)}, and "
-                    f"{held}"
-                )
+                held = f"an idle worker holds {spoken(watch.held)}"
+                why = f"max_memory={spoken_cap(self._most)} is too low for this pool: {held}; raise it"
                 self._dispatcher.ask(partial(self._dispatcher.give_up, why))
                 return watch.pause
             held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"

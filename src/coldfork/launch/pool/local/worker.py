@@ -207,7 +207,7 @@ class LocalWorker(Worker):
     def ended_by(self, status: int | None) -> str:
         """Return a phrase that says how the worker ended."""
         if self.incoming.is_garbled:
-            return "was killed, because the code that it ran has written to the pipe of its answers"
+            return "was killed because the code that it ran wrote to the pipe for its answers"
         return _ended_by(status)
 
     def died(self, status: int | None) -> WorkerDiedError:
@@ -236,7 +236,7 @@ def _fail(number: int, text: str) -> NoReturn:
 def _ended_by(status: int | None) -> str:
     if status is None:
         return (
-            "has ended, with an unknown status, because this program waits for children that it did not start"
+            "has ended with an unknown status, because this program waits for children that it did not start"
         )
     if status < 0:
         return f"was killed by {kernel.signal_name(-status)}"

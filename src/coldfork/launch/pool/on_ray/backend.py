@@ -58,7 +58,7 @@ class RayBackend:
         there = self._ray.cluster_resources().get("GPU", 0) if gpus else 0
         if there < gpus:
             _LOG.warning(
-                "the pool's workers ask Ray for %g GPU in all, and the cluster has %g: the others start "
+                "the pool's workers need %g GPU in all, but the Ray cluster has %g: the others start "
                 "when it has more",
                 gpus,
                 there,

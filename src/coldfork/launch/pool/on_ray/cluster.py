@@ -188,18 +188,19 @@ def refuse_what_ray_lacks(max_memory: object, log_dir: object, max_device_memory
     """Refuse options that Ray cannot provide, rather than ignore them silently."""
     if max_memory is not None:
         raise UsageError(
-            'max_memory is not for backend="ray": Ray watches the memory of whole nodes '
-            "(RAY_memory_usage_threshold) and not that of a worker; max_tasks replaces a worker that grows"
+            'max_memory does not work with backend="ray": Ray limits the memory of whole nodes '
+            "(RAY_memory_usage_threshold), not of a worker; to replace a worker that grows, set max_tasks"
         )
     if log_dir is not None:
         raise UsageError(
-            'log_dir is not for backend="ray": Ray keeps the workers\' output on their nodes, under '
-            "session_latest/logs in its own folder, and shows it where the pool is, each line with its pid"
+            'log_dir does not work with backend="ray": Ray keeps the workers\' output on their nodes, '
+            "under session_latest/logs in its own folder, and shows it where the pool is, each line with "
+            "its pid"
         )
     if max_device_memory is not None:
         raise UsageError(
-            'max_device_memory is not for backend="ray": it is a share of the device that Ray will choose, '
-            "whose size is not known here; set the framework's own limit with env"
+            'max_device_memory does not work with backend="ray": Ray chooses the device, and its size '
+            "is unknown here; set the framework's own limit with env"
         )
 
 
@@ -210,8 +211,7 @@ def share_of(terms: PoolTerms) -> Share:
     gpus = _gpus(terms.devices, terms.workers)
     if taken:
         raise UsageError(
-            f'env takes {", ".join(taken)} away, and backend="ray" can only set variables: '
-            "Ray's nodes have an environment of their own"
+            f'env cannot unset {", ".join(taken)} with backend="ray": Ray\'s nodes have their own environment'
         )
     return Share(gpus, {name: value for name, value in terms.env.items() if value is not None}, preload)
 
@@ -224,8 +224,8 @@ def _gpus(devices: object, workers: int) -> float:
         return 1.0
     if isinstance(devices, bool) or not isinstance(devices, int) or devices < 1:
         raise UsageError(
-            'with backend="ray" it is Ray that chooses the devices: devices is "auto" for one for each '
-            f"worker, or a number for all workers together, and not {devices!r}"
+            'with backend="ray", Ray chooses the devices: devices is "auto" (one for each worker) or '
+            f"a number for all workers together, not {devices!r}"
         )
     if devices > workers and devices % workers:
         raise UsageError(

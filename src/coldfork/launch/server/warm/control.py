@@ -38,7 +38,7 @@ def prepare(
                 return server
     except OSError as error:
         raise ColdforkError(f"cannot ask the keeper of warm servers: {error}") from None
-    raise ColdforkError("the keeper of warm servers was replaced again and again")
+    raise ColdforkError("the keeper of warm servers kept being replaced")
 
 
 def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], object]) -> WarmServer | None:

@@ -53,9 +53,9 @@ def why_unfit(
     """Return why workers of a server with these properties would differ from this process; None if not."""
     late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
     if late:
-        return f"it has read {', '.join(late)}, which changed since then"
+        return f"it read {', '.join(late)}, which has changed since"
     what = difference(then, identity())
-    return None if what is None else f"the {what} of this process has changed since then"
+    return None if what is None else f"the {what} of this process has changed since"
 
 
 def ask(
@@ -131,7 +131,7 @@ def _state(pid: int | None) -> str:
     """Return a hint if a process does not answer because it is stopped; otherwise an empty string."""
     found = None if pid is None else standing(pid)
     stopped = found is not None and found.is_stopped
-    return "; it is stopped: kill -CONT lets it go on" if stopped else ""
+    return "; it is stopped: kill -CONT resumes it" if stopped else ""
 
 
 def is_same(held: socket.socket, number: int | None) -> bool:

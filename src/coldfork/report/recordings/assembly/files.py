@@ -52,12 +52,12 @@ def recording(content: Iterable[bytes], name: str) -> Recording:
 
 def _header(line: bytes, name: str) -> dict[str, Any]:
     if not line.strip():
-        raise UsageError(f"{name} is empty: nothing was recorded in it")
+        raise UsageError(f"{name} is empty: it holds no recording")
     head = header(line)
     if head is None and line.startswith(b'{"') and not line.endswith(b"\n"):
-        raise UsageError(f"{name} was cut off within its first line, so nothing of it can be read")
+        raise UsageError(f"{name} cannot be read: it was cut off within its first line")
     if head is None:
-        raise UsageError(f"{name} is no recording of coldfork: its first line is not the header of one")
+        raise UsageError(f"{name} is not a coldfork recording: its first line is not a recording's header")
     version = head["schema_version"]
     if version > SCHEMA_VERSION:
         raise UsageError(

@@ -229,7 +229,7 @@ class Lines:
             if self.damage.cut_short:
                 # The file does not end here after all: this is the next piece of a line that is too long.
                 self.damage = replace(self.damage, cut_short=False)
-                self._spoil(number - 1, ValueError("the line is longer than a line of a recording can be"))
+                self._spoil(number - 1, ValueError("the line is too long for a recording"))
             if line.isspace():
                 continue
             try:

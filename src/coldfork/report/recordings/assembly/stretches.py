@@ -91,7 +91,7 @@ def _of_one(known: list[_Known], end: float) -> list[Stretch]:
             until = confirmed
         made.append(_stretch(current, since, until))
         if until < item.at:
-            reason = f"it was {current.status.value} before and awake after, and nobody saw what woke it"
+            reason = f"it was {current.status.value} before and awake after, and what woke it was not seen"
             made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
         current, since, confirmed = item, item.at, item.at
     made.append(_stretch(current, since, max(end, since)))

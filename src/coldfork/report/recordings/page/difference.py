@@ -14,6 +14,8 @@ from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 
+_MAIN = "the program"
+"""The importer of a module that no other module imports."""
 _MOST_TIMES = 100
 
 
@@ -70,7 +72,7 @@ def _imports(found: Difference) -> Iterator[Markup]:
     rows = [("gone", module_words(one, along)) for one, along in roots(found.imports_gone)]
     rows += [("new", module_words(one, along)) for one, along in roots(found.imports_new)]
     rows += [
-        ("moved", f"{new.module}: imported by {old.importer or 'the program'}, now {new.importer or 'by it'}")
+        ("moved", f"{new.module}: imported by {old.importer or _MAIN}, now by {new.importer or _MAIN}")
         for old, new in found.importers
     ]
     modules = f"{found.modules[0]} modules before, {found.modules[1]} after"

@@ -56,7 +56,7 @@ def _troubles(recording: Recording) -> Iterator[Markup]:
         yield element(
             "section",
             element("h2", "Where the watcher failed"),
-            element("p", "This is coldfork's own fault, never the program's."),
+            element("p", "This is a fault in coldfork, not in the program."),
             element("ul", items),
             class_="card",
         )

@@ -9,10 +9,10 @@ from coldfork.report.recordings.page.markup import Markup, element, join
 from coldfork.report.recordings.summary.outcomes import Standing
 
 MEANINGS = {
-    Status.COLD: "cold: its library is loaded, nothing was initialised",
+    Status.COLD: "cold: its library is loaded but not initialised",
     Status.AWAKE: "awake: initialised in this process",
     Status.POISONED: "poisoned: forked from a process where it was awake",
-    Status.UNKNOWN: "unknown: could not be found out",
+    Status.UNKNOWN: "unknown: could not be determined",
 }
 
 _STANDINGS = {

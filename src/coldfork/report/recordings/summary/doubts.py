@@ -22,7 +22,7 @@ def reasons(recording: Recording) -> Iterator[str]:
     if damage.lines:
         first = f"the first is line {damage.first}: {damage.reason}"
         skipped = f"{phrases.was(damage.lines)} skipped ({first})"
-        yield f"{plural(damage.lines, 'line')} of the file made no sense and {skipped}"
+        yield f"{plural(damage.lines, 'line')} of the file could not be read and {skipped}"
     if damage.foreign:
         kinds = ", ".join(f"{kind!r}" for kind in sorted(damage.foreign))
         count = sum(damage.foreign.values())
@@ -45,7 +45,9 @@ def remarks(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     killed = sum(_was_killed_at_birth(process, follow=recording.follow) for process in processes)
     if killed:
-        yield f"{phrases.processes(killed)} {phrases.was(killed)} killed when just forked, and ran nothing"
+        yield (
+            f"{phrases.processes(killed)} {phrases.was(killed)} killed right after the fork, and ran nothing"
+        )
     programs = sum(_is_other_program(process) for process in processes)
     if programs:
         yield f"{phrases.processes(programs)} ran another program, which was not watched"
@@ -57,9 +59,9 @@ def remarks(recording: Recording) -> Iterator[str]:
 def _doubtful_processes(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if not processes:
-        yield "no process is in the recording"
+        yield "the recording holds no process"
     if not has_begun(recording):
-        yield f"Python ended before it ran anything of the program ({phrases.ending(processes[0])})"
+        yield f"Python ended before it ran any of the program ({phrases.ending(processes[0])})"
     hidden = [
         process
         for process in processes
@@ -103,8 +105,8 @@ def _why_unseen(process: Process, *, follow: bool) -> str:
     if process.python is None and process.how is not How.FORK:
         return ""
     if not follow:
-        return ": the processes that a program starts are watched with --follow only"
-    return ": nothing was heard of it"
+        return ": the processes that a program starts are watched only with --follow"
+    return ": it reported nothing"
 
 
 def _why_unfinished(process: Process) -> str | None:

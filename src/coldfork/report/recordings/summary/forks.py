@@ -83,7 +83,7 @@ def _conditions(processes: Sequence[Process]) -> Iterator[str]:
             if verdict.judgement is Judgement.BREAKS_IF and name not in _touched(process):
                 found[name, verdict.condition or "", verdict.watched] += 1
     for (name, condition, watched), count in found.items():
-        seen = "and was not seen to" if watched else "and nothing in the child can see that"
+        seen = "which was not seen" if watched else "which nothing in the child can detect"
         yield f"{phrases.processes(count)} {phrases.was(count)} forked with {name}: {condition}, {seen}"
 
 

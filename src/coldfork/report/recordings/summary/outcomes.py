@@ -80,7 +80,7 @@ def _nothing_woken(recording: Recording, doubts: tuple[str, ...]) -> str:
     if not doubts:
         return "no accelerator was woken"
     if not has_begun(recording):
-        return "the program was not run, so nothing is known of it"
+        return "the program was not run, so nothing is known about it"
     return "nothing was seen to wake an accelerator, but not everything was seen"
 
 

@@ -22,7 +22,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import Shared, Work
 
-COMING_BACK = "the call comes back"
+COMING_BACK = "the call returns"
 _BRIEF = 0.1
 """A sleep of at most this many seconds ends before anything can reasonably end the process."""
 

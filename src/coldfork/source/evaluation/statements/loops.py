@@ -121,14 +121,14 @@ def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: 
                 return ended
         else:
             branches = Branches(ev, frame)
-            branches.follow(around, Condition(words="there is another round"), True)
+            branches.follow(around, Condition(words="the loop runs again"), True)
             branches.pass_by(None, True)
             branches.join()
         changed = _forget_changed(ev, frame, names, mark)
         if number and not changed:
             break
     if changed:
-        frame.doubt("the loop comes to its end")
+        frame.doubt("the loop ends")
     return FALLS
 
 

@@ -49,7 +49,7 @@ def test_only_what_was_certain_and_stayed_cold_is_a_difference() -> None:
             "it presumes that x is installed, which the interpreter does not find",
             "the package is not installed",
         ),
-        ("it is a program, which importing would run", "a program"),
+        ("it is a program, and an import would run it", "a program"),
         ("nobody knows", "another reason"),
     ],
 )

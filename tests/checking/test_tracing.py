@@ -92,7 +92,7 @@ def test_a_line_that_nothing_comes_to_is_told_by_the_statement_around_it() -> No
 def test_a_function_that_nothing_calls_is_named(line: int) -> None:
     text = told(f"engine.py:{line}")
     nothing = f"1 module was followed, and nothing reached engine.py:{line}"
-    assert text == f"{nothing}: nothing that an import runs calls never"
+    assert text == f"{nothing}: no code that an import runs calls never"
 
 
 @pytest.mark.usefixtures("engine")

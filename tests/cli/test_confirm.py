@@ -338,7 +338,7 @@ def test_what_presumes_a_package_is_not_tested_without_it(
 def test_programs_are_not_imported(write: Write, answers: Answers, project: Path) -> None:
     write(__main__="import tinydriver\nopen('ran', 'w').close()\ntinydriver.start()\n")
     assert answers() == {
-        ("engine.__main__", 3): ("not-testable", "it is a program, which importing would run")
+        ("engine.__main__", 3): ("not-testable", "it is a program, and an import would run it")
     }
     assert not (project / "ran").exists()
 

@@ -99,7 +99,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
-  not covered: other interpreters, which need an installation of their own, and subinterpreters
+  not covered: other interpreters, which need their own installation, and subinterpreters
 """)
     assert Said(venv, "install", *here, "--mode", "warn").out == snapshot("""\
 The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
@@ -123,7 +123,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
-  not covered: other interpreters, which need an installation of their own, and subinterpreters
+  not covered: other interpreters, which need their own installation, and subinterpreters
 """)
     assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.pth_file_path.name]
     assert Said(venv, "uninstall", *here).out == snapshot("Removed SITE/coldfork-guard.pth\n")
@@ -200,7 +200,7 @@ The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth 
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
   not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
-  not covered: other interpreters, which need an installation of their own, and subinterpreters
+  not covered: other interpreters, which need their own installation, and subinterpreters
 Next: coldfork guard install --python VENV/bin/python writes it again
 """)
     assert Said(venv, "install", "--python", venv.python).status == 0

@@ -87,7 +87,7 @@ def test_the_flag_is_stronger_than_the_ending(run: Run, recording: Path, project
         ),
         (
             ("run.coldfork", "--output", "run.pdf"),
-            "coldfork: the name run.pdf does not say which format to write; add --format\n",
+            "coldfork: the format cannot be told from the name run.pdf; add --format\n",
         ),
         (
             ("run.coldfork", "run.coldfork", "--format", "trace"),

@@ -55,7 +55,7 @@ def found(rule: str, accelerator: str = "cuda") -> Finding:
             RECORDED,
             WELL,
             Confirmed.NOT_TESTABLE,
-            "it is not known whether there is a device that is jax",
+            "it is unknown whether there is a device for jax",
         ),
         (
             found("fork-after-device-init"),

@@ -246,7 +246,7 @@ def test_a_line_is_ignored_with_a_reason(folder: Path) -> None:
         editor.apply(ignore.edit)
         line = editor.texts[name].splitlines()[2]
         assert line.endswith(
-            "# the name  # coldfork: ignore[device-init-at-import] say why it is all right here"
+            "# the name  # coldfork: ignore[device-init-at-import] say why this is safe here"
         )
         assert await editor.answered(name) == []
 

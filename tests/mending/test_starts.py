@@ -197,7 +197,7 @@ def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -
         ),
         (
             LOCAL.replace("pad(row, width)", "__pad(row, width)"),
-            "`__pad` would be another name in a class",
+            "`__pad` would mean another name inside a class",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_what_a_plugin_woke_before_us_is_not_passed_over(suite: Run) -> None:
 == ERRORS ==
 == ERROR collecting coldfork ==
 cuda was awake before the watch began
-   = woken by the site, a plugin given with -p or PYTEST_PLUGINS, or one that pytest loaded earlier
+   = woken by the site module, by a plugin given with -p or PYTEST_PLUGINS, or by one that pytest loaded earlier
    = next: find it with coldfork run -m pytest
 == coldfork ==
 cuda was awake before the watch began

@@ -89,8 +89,8 @@ def test_the_variable_outranks_the_mode_that_was_installed(venv: Venv) -> None:
     done = venv.run("-c", MODE, COLDFORK_GUARD="yes")
     assert done.stdout == "strict\n"
     assert done.stderr == (
-        "coldfork: COLDFORK_GUARD=yes is not a mode, choose strict, raise, warn, log, off; "
-        "the guard is on with strict\n"
+        "coldfork: COLDFORK_GUARD=yes is not a mode; choose strict, raise, warn, log, off; "
+        "the guard uses mode strict\n"
     )
 
 

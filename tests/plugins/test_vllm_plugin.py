@@ -227,8 +227,8 @@ print("child", os.waitpid(child, 0)[1])
 print("guard", "coldfork.start.guard.process" in sys.modules)
 """
 HOW = (
-    "vllm.plugins.coldfork INFO coldfork: it is installed, but changes nothing here unless "
-    "COLDFORK_VLLM=on asks for it"
+    "vllm.plugins.coldfork INFO coldfork: it is installed, but does nothing here; "
+    "to switch it on, set COLDFORK_VLLM=on"
 )
 
 

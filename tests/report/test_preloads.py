@@ -56,7 +56,7 @@ def test_a_new_list() -> None:
         text(FOUND)
         == """\
 2 modules may be imported before a worker is forked
-   = they save it 94 % of its imports: 90 ms of 1.50 s of processor time remain
+   = they save it 94 % of its import time: 90 ms of 1.50 s of processor time remain
    = each was proven in a forked child on virtual:h100: the child drew new seeds, ran its libraries in parallel, and used the device
 
    1.25 s  torch

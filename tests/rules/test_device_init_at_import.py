@@ -66,7 +66,7 @@ def test_is_as_loud_as_it_is_sure(
         (Position.ANNOTATION, "load", "in an annotation of load"),
         (Position.COMPREHENSION, "", "in a comprehension"),
         (Position.METACLASS, "Registry", "in the metaclass of Registry"),
-        (Position.BASE_CLASS, "Kernel", "among the bases of class Kernel"),
+        (Position.BASE_CLASS, "Kernel", "in a base of class Kernel"),
         (Position.CLASS_BODY, "", "in a class body"),
         (Position.IMPORT, "deepspeed", "in an import statement"),
     ],

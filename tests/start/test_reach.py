@@ -214,7 +214,7 @@ def test_what_cannot_be_told_is_unknown_and_says_why(
 def test_an_interpreter_without_a_command_is_a_reason(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
     answer = StaticReach(120, search(folder))(Target("application.cold"))
-    assert answer.reason == "this interpreter has no command that could be started"
+    assert answer.reason == "the path of this interpreter is unknown, so it cannot be started"
 
 
 def test_the_standard_library_reaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ except virtual.VirtualDeviceError as error:
 """
     )
     assert program.told == {
-        "said": "start the process anew and install the virtual device first: libcuda.so.1 of a real driver "
+        "said": "restart the process and install the virtual device first: the libcuda.so.1 of a real driver "
         "is loaded here, and a virtual device beside it would give wrong answers",
         "installed": False,
         "hooks": 0,

@@ -142,7 +142,7 @@ class CapturedBatch:
     def replay_pieces(self, state: Any) -> Any:
         """Replay the batch's pieces, and run the code between them with a state."""
         if self._graph is not None:
-            raise GraphError(f"{self.descriptor} lies in one graph, which sees no state; leave state= out")
+            raise GraphError(f"{self.descriptor} is a single graph, which gets no state; leave out state=")
         token = CURRENT.set(ReplayingPass(self._pieces))
         try:
             with running_with(state), self._grad_mode():

@@ -16,7 +16,7 @@ _MOST_LEAKS = 12
 _CLEAN = "clean: a replay computes what an eager run does, and leaves the same in memory"
 _WRONG = "a replay would not do what an eager run does"
 _NOT_DISPROVED = "a replay may differ from an eager run; this could not be ruled out"
-_NOT_COMPARED = "not compared: whether a replay does what an eager run does is not known"
+_NOT_COMPARED = "not compared: it is unknown whether a replay does what an eager run does"
 
 
 class LeakKind(StrEnum):

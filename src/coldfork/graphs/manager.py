@@ -332,7 +332,7 @@ class GraphManager:
     @contextmanager
     def _busy(self, doing: str) -> Any:
         if not self._lock.acquire(blocking=False):
-            raise BusyError(f"this manager is {self._doing} already; {doing} has to wait for its end")
+            raise BusyError(f"this manager is {self._doing} already; {doing} has to wait until that ends")
         try:
             if self._lost is not None:
                 self._refuse_lost()

@@ -17,7 +17,7 @@ from coldfork.mending.mender import mend, project_of
 from coldfork.model.causes import Applicability, Fix
 from coldfork.report.shared.quantities import plural
 
-_REASON = "say why it is all right here"
+_REASON = "say why this is safe here"
 _IGNORED = re.compile(r"#\s*coldfork:\s*ignore")
 _TITLES = {
     Applicability.SAFE: "Mend: this changes only when the device is woken",

@@ -267,7 +267,7 @@ def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
         elif form is Form.BLOCK and isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
             raise CannotMend(f"`{each.target.id}` has an annotation, which only the module can give it")
     if isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test):
-        raise CannotMend("the module is run as the program")
+        raise CannotMend("it is the program's `__name__` guard")
     if "__all__" in names:
         raise CannotMend("it defines `__all__`")
     if not names:

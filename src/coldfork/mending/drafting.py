@@ -44,7 +44,7 @@ _STARTS: Mapping[str, Shape] = {
 _MANY = 3
 """This many calls through one function are mended in the function."""
 NOT_KEPT = "its fix would cause another finding, or not remove this one"
-_NO_SHAPE = "there is none for a line of this shape yet"
+_NO_SHAPE = "there is no fix for this shape of line yet"
 
 
 def fix_of(

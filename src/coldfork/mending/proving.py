@@ -79,11 +79,11 @@ def prove(
 
 def _refusal(module: CheckedModule, root: str | None) -> str:
     if module.path.endswith(".ipynb"):
-        return "it is a notebook, which is run and not imported"
+        return "it is a notebook, which cannot be imported"
     if module.name.rpartition(".")[2] == "__main__":
-        return "it is a program, which importing would run"
+        return "it is a program, and an import would run it"
     if module.audience is Audience.BUILD:
-        return "it builds the package, which importing would begin"
+        return "it builds the package, and an import would start the build"
     return "" if root is not None else f"its file is not where an import of {module.name} would look"
 
 

@@ -22,7 +22,7 @@ def begin(mode: str) -> None:
         # Does nothing the second time, because Python runs pth files twice in a virtual environment.
         return
     if asked and asked not in MODES:
-        _tell(f"COLDFORK_GUARD={asked} is not a mode, choose {', '.join(MODES)}; the guard is on with {mode}")
+        _tell(f"COLDFORK_GUARD={asked} is not a mode; choose {', '.join(MODES)}; the guard uses mode {mode}")
         asked = ""
     HERE.observe_later()
     guard(asked or mode)

@@ -82,7 +82,7 @@ def _say_how_to_ask() -> None:
     """Log a line about how to switch the plugin on, but only in the first process."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
-        _LOG.info("coldfork: it is installed, but changes nothing here unless COLDFORK_VLLM=on asks for it")
+        _LOG.info("coldfork: it is installed, but does nothing here; to switch it on, set COLDFORK_VLLM=on")
 
 
 def _mode() -> str:

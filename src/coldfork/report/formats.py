@@ -146,4 +146,4 @@ def format_of_file(output: str | None) -> str:
     for ending, name in _ENDINGS:
         if file.endswith(ending):
             return name
-    raise UsageError(f"the name {output} does not say which format to write; add --format")
+    raise UsageError(f"the format cannot be told from the name {output}; add --format")

@@ -341,8 +341,8 @@ def _check_entries(request: Request, found: Found, program: Program) -> None:
         if program.finder.find(entry) is None:
             looked = ", ".join(os.path.relpath(root) for root in found.roots) or "no folder"
             raise UsageError(
-                f"--entry {entry}: no such module; looked below {looked}, and in the environment. "
-                "--package-base names the folder that holds the top packages"
+                f"--entry {entry}: no such module below {looked} or in the environment; name the folder "
+                "of the top-level packages with --package-base"
             )
 
 

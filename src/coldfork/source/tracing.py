@@ -173,7 +173,7 @@ def _trace(request: Request, file: Path, line: int, progress: Progress | None) -
         ground.loader.close()
     if path not in {module.path for module in program.loaded()}:
         looked = len(results.by_name)
-        raise UsageError(f"--trace {shown}: not among the {looked} modules that importing the paths follows")
+        raise UsageError(f"--trace {shown}: not among the {looked} modules that importing the paths loads")
     told = next((at for at in reversed(around) if any(seen.line == at for seen in watch.seen)), 0)
     seen = [one for one in watch.seen if one.line == told]
     importing = dict.fromkeys(one.importing for one in seen)

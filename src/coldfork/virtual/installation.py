@@ -129,8 +129,8 @@ def _install(wanted: Setup) -> Machine:
     for name in _FOREIGN:
         if stubs.foreign_library(name):
             raise VirtualDeviceError(
-                f"start the process anew and install the virtual device first: {name} of a real driver is "
-                "loaded here, and a virtual device beside it would give wrong answers"
+                f"restart the process and install the virtual device first: the {name} of a real driver "
+                "is loaded here, and a virtual device beside it would give wrong answers"
             )
     driver, reason = _driver(wanted)
     machine = Machine(wanted, driver, reason)

@@ -64,7 +64,7 @@ class NativeDriver:
         description = _description(setup)
         if self._handle.coldfork_configure(ctypes.byref(description)) != 0:
             raise compiling.CannotCompileError(
-                "the virtual driver was initialised before and cannot be changed"
+                "the virtual driver is already initialised and cannot be changed"
             )
 
     def initialise(self) -> int:

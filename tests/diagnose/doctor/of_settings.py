@@ -157,8 +157,8 @@ SETTINGS: tuple[Case, ...] = (
         "CUDA does not know CUDA_DEVICE_ORDER=BUS",
         lambda m: m.variables(CUDA_DEVICE_ORDER="BUS"),
     ),
-    skipped("nvml-query", "no torch for CUDA is installed", as_it_is),
-    skipped("nvml-query", "no torch for CUDA is installed", lambda m: m.torch("2.9.0+cpu", None)),
+    skipped("nvml-query", "no CUDA build of torch is installed", as_it_is),
+    skipped("nvml-query", "no CUDA build of torch is installed", lambda m: m.torch("2.9.0+cpu", None)),
     ok(
         "nvml-query",
         "PYTORCH_NVML_BASED_CUDA_CHECK is not set: torch.cuda.is_available() wakes the driver; with 1 it would ask NVML",

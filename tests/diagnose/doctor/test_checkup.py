@@ -150,7 +150,7 @@ def test_the_other_pythons_with_a_guard_are_named(tmp_path: Path) -> None:
         (
             "cgroup",
             lambda m: cgroup_2(m, cpu_max="50000 100000"),
-            ["set OMP_NUM_THREADS=1 or less, divided by the processes"],
+            ["set OMP_NUM_THREADS to 1 divided by the number of processes"],
         ),
         (
             "torch",

@@ -167,7 +167,9 @@ def test_several_of_all_processes_share_a_device_where_that_is_asked(host: Host)
     four[1].release()
     (one,) = take("auto", 1, host.environment, share=2)
     assert numbers(host, [one]) == [[1]]
-    with pytest.raises(LeaseError, match="3 workers on 1 devices make 3 on one, but only 2 may share it"):
+    with pytest.raises(
+        LeaseError, match="3 workers on 1 devices put 3 on one device, but only 2 may share one"
+    ):
         take(1, 3, host.environment, share=2)
     for lease in (*four, one):
         lease.release()

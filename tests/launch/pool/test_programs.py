@@ -86,7 +86,7 @@ def test_a_script_without_a_guard_is_not_imported_by_its_workers(tmp_path: Path)
 def test_a_pool_before_the_guard_is_told_what_to_do(tmp_path: Path) -> None:
     ended = run(script(tmp_path, f"{PLAIN}\n    if __name__ == '__main__':\n        print('too late')"))
     assert ended.returncode == 1
-    assert 'put what the program does under `if __name__ == "__main__":`' in ended.stderr
+    assert 'put the code of the program under `if __name__ == "__main__":`' in ended.stderr
 
 
 def test_it_needs_none_where_the_functions_stand_elsewhere(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ _NOTHING = "the forward function returned nothing, and its graph leaves nothing 
 _NAME_IT = "return what it computes, or name the memory that it writes in persistent="
 _NO_COUNTERPART = "what an eager run writes in its place was not found, or is too large"
 _MAKE_BEFORE = "allocate that memory before the check begins, or let the forward function reach its holder"
-_GOES_ON = "it is updated from its own contents, and was allocated after the check had begun"
+_GOES_ON = "it is updated from its own contents, and was allocated after the check began"
 _LEFT_OUT = "it may be left out of the graph, or be done once for all batches"
 _PLAIN = "return plain tensors"
 

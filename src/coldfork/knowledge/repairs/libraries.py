@@ -127,7 +127,7 @@ LIBRARIES = (
         "pytorch-lightning",
         ("1.6.5",),
         "1.7.0",
-        "a process of its own counts the devices",
+        "a separate process counts the devices",
         "https://github.com/Lightning-AI/pytorch-lightning/pull/13405",
         (
             Fault(
@@ -142,8 +142,8 @@ LIBRARIES = (
         "sglang",
         ("0.5.20",),
         "0.5.21",
-        "the capability is read from NVML while CUDA sleeps; `torch.cuda.is_available()` before it stayed, "
-        "so set `PYTORCH_NVML_BASED_CUDA_CHECK=1` as well",
+        "the capability is read from NVML while CUDA sleeps; the call of `torch.cuda.is_available()` "
+        "before it remains, so also set `PYTORCH_NVML_BASED_CUDA_CHECK=1`",
         "https://github.com/sgl-project/sglang/pull/40201",
         (
             Fault("sglang/srt/utils/common.py", "get_device_sm", "torch.cuda.get_device_capability"),

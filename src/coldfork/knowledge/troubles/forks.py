@@ -159,7 +159,7 @@ FORKS = (
             "is incompatible with multithreaded code",
             "in another thread when fork",
         ),
-        alternatives=("a child that only executes another program, to which the threads do not matter",),
+        alternatives=("a child that only executes another program, which the threads do not affect",),
         is_warning=True,
     ),
     Trouble(

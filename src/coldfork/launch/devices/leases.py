@@ -117,7 +117,7 @@ def _give_back(slots: tuple[Slot, ...]) -> None:
 def understood(devices: DevicesWanted, there: Sight) -> Wish:
     """Return the request for devices as a `Wish`, which counts devices as the caller sees them."""
     if isinstance(devices, bool):
-        raise UsageError(f"devices={devices!r} is neither a number of devices nor a list of them")
+        raise UsageError(f"devices={devices!r} has to be a number or a list of devices")
     if isinstance(devices, int):
         devices = FreeDevices(count=devices)
     elif isinstance(devices, str) and devices.strip() in AUTO:

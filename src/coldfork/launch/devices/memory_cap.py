@@ -147,7 +147,7 @@ def _fraction(
         return None, "it sees no device"
     totals = [device.total for device in seen if device.total]
     if len(totals) < len(seen):
-        return None, "cannot tell how large the devices are: NVML does not say"
+        return None, "cannot tell how large the devices are: NVML does not report it"
     return min(1.0, most / max(totals)), None
 
 

@@ -127,8 +127,8 @@ class _Taker:
         held: list[tuple[Seen, list[Holding]]] = []
         if self._share > 1 and max(wanted) > self._share:
             raise LeaseError(
-                f"{sum(wanted)} workers on {len(wanted)} devices make {max(wanted)} on one, but only "
-                f"{self._share} may share it"
+                f"{sum(wanted)} workers on {len(wanted)} devices put {max(wanted)} on one device, but "
+                f"only {self._share} may share one"
             )
         for device in self._eligible():
             if len(held) == len(wanted):

@@ -72,7 +72,9 @@ class Lineage:
         if found.own:
             return reading
         if found.inherited and not found.doubt:
-            reason = f"it did not open {device} itself, but was started with that of process {found.source}"
+            reason = (
+                f"it did not open {device} itself, but got it from process {found.source} when it was started"
+            )
             return reading.turned(COLD, reason)
         return reading.turned(
             UNKNOWN, f"it holds {device} open, but whether this process opened it is unknown: {found.doubt}"

@@ -60,8 +60,7 @@ def workers_wanted(workers: object, max_workers: object, mp_context: object) -> 
     """Return the number of workers requested by the pool's own parameter or by that of standard executors."""
     if mp_context is not None:
         raise UsageError(
-            "leave out mp_context: this pool's processes always come from a clean server, whatever start "
-            "method it names"
+            "leave out mp_context: this pool forks its workers from a clean server, with any start method"
         )
     if max_workers is None:
         return counted("workers", workers)

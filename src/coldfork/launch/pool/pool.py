@@ -83,8 +83,8 @@ class WorkerPool(Executor):
     ) -> None:
         if is_inheriting():
             raise PoolError(
-                "a worker imports the main module, and its top level starts a pool of its own; put what the "
-                'program does under `if __name__ == "__main__":`'
+                "a worker imports the main module, and its top level starts a pool of its own; put the "
+                'code of the program under `if __name__ == "__main__":`'
             )
         wanted = workers_wanted(workers, max_workers, mp_context)
         counted("retries", retries, least=0)

@@ -76,7 +76,7 @@ def packages_named(finding: Finding) -> frozenset[str]:
 def refusal(finding: Finding, comparison: Comparison) -> str | None:
     """Return why importing the module cannot test this finding; None if it can."""
     if finding.module.rpartition(".")[2] == "__main__":
-        return "it is a program, which importing would run"
+        return "it is a program, and an import would run it"
     return no_device(str(finding.accelerator), comparison)
 
 
@@ -130,7 +130,7 @@ def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparis
     if runs_before(file, site.line, finding.line):
         return _untestable(f"{place} had woken {finding.accelerator} before the line ran")
     return _untestable(
-        f"{place} woke {finding.accelerator}; it was not seen whether this line would have too"
+        f"{place} woke {finding.accelerator} first, so it was not seen whether this line would have"
     )
 
 
@@ -140,7 +140,7 @@ def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answe
     accelerator = str(finding.accelerator)
     if accelerator not in comparison.accelerators:
         return _untestable(
-            f"it is not known whether {_spoken(comparison.device)} has a device that is {accelerator}"
+            f"it is unknown whether {_spoken(comparison.device)} has a device for {accelerator}"
         )
     if comparison.profile == "cuda-without-nvml" and comparison.management:
         return _untestable(

@@ -213,7 +213,7 @@ def _without_use(finding: Finding, site: Site, seen: Seen) -> tuple[Confirmed, s
         return Confirmed.NOT_TESTABLE, f"the recording of {seen.command} became too large"
     accelerator = accelerator_of(finding) or ""
     if accelerator not in seen.accelerators:
-        return Confirmed.NOT_TESTABLE, f"it is not known whether there is a device that is {accelerator}"
+        return Confirmed.NOT_TESTABLE, f"it is unknown whether there is a device for {accelerator}"
     children = [child for _, child in _children(site, seen.recording)]
     if not children:
         return Confirmed.COLD, f"{seen.command} ended without forking at this line, on {seen.device}"

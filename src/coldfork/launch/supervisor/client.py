@@ -119,8 +119,8 @@ def require_supervision(what: str) -> None:
     """Raise an error if scripts cannot be supervised on this system."""
     if not kernel.supported():
         raise UsageError(
-            f"{what} needs Linux with /proc, where it can adopt and end what a script leaves behind; this "
-            f"is {sys.platform}"
+            f"{what} needs Linux with /proc, to end the processes that a script leaves behind; this is "
+            f"{sys.platform}"
         )
 
 

@@ -100,7 +100,7 @@ def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:
             if place + 1 < len(word):
                 return (word,)
             if not waiting:
-                raise UsageError(f"-{letter} needs a value, as it does for python")
+                raise UsageError(f"-{letter} needs a value, as in python")
             return (word, waiting.pop())
         if letter == "h":
             return ("-h",)

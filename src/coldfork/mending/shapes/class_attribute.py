@@ -70,7 +70,7 @@ def _attribute(tree: Tree, node: ast.expr | ast.stmt) -> tuple[ast.stmt, ast.Cla
         raise CannotMend(f"the class {owner.name} is nested in something else")
     target, value = target_of(statement), getattr(statement, "value", None)
     if target is None or value is None:
-        raise CannotMend("it is not the value of one attribute")
+        raise CannotMend("it is not the value of a single attribute")
     return statement, owner, target, value
 
 

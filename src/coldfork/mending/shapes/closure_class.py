@@ -17,7 +17,7 @@ def draft(case: Case) -> tuple[str, Draft]:
     """Turn the function that defines the local function into a class."""
     match = _LOCAL.search(case.finding.message)
     if match is None:
-        raise CannotMend("what is sent is not a local function")
+        raise CannotMend("the object sent is not a local function")
     path, tree, maker = _maker(case, match[1])
     inner = [each for each in maker.body if isinstance(each, ast.FunctionDef)]
     last = maker.body[-1]
@@ -33,7 +33,7 @@ def draft(case: Case) -> tuple[str, Draft]:
         raise CannotMend(f"{match[1]} changes its enclosing variables")
     for node in ast.walk(maker):
         if isinstance(node, ast.Name) and node.id.startswith("__") and not node.id.endswith("__"):
-            raise CannotMend(f"`{node.id}` would be another name in a class")
+            raise CannotMend(f"`{node.id}` would mean another name inside a class")
         if isinstance(node, ast.arg) and node.arg == "self":
             raise CannotMend(f"{maker.name} uses the name `self` for something else")
     edits = [_head(tree, maker, inner[0], arguments), _foot(tree, maker, last, arguments)]
@@ -41,7 +41,7 @@ def draft(case: Case) -> tuple[str, Draft]:
     held |= {each.name: "self" if each.name == match[1] else f"self.{each.name}" for each in inner}
     for each in inner:
         edits += _method(tree, each, "__call__" if each.name == match[1] else each.name, held)
-    return path, Draft(tuple(edits), ("what the function closes over has to be picklable, too",))
+    return path, Draft(tuple(edits), ("the variables that the function closes over must also be picklable",))
 
 
 def _maker(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef]:
@@ -56,7 +56,7 @@ def _maker(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef]:
                 getattr(each, "name", "") for each in node.body
             ):
                 return path, tree, node
-    raise CannotMend(f"{name} is not inside a function of a module")
+    raise CannotMend(f"{name} is not defined inside a module's function")
 
 
 def _class_name(maker: Function) -> str:

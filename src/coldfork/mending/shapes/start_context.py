@@ -58,7 +58,7 @@ def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
 def _method(case: Case) -> str:
     match = _STATED.search(case.finding.remedy)
     if match is None:
-        raise CannotMend("which method it should be is not known")
+        raise CannotMend("the right start method is unknown")
     return match[1]
 
 

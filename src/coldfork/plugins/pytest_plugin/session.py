@@ -218,7 +218,8 @@ class Session:
     def _note_awake_before(self, accelerator: str) -> None:
         sentence = f"{accelerator} was awake before the watch began"
         reason = (
-            "woken by the site, a plugin given with -p or PYTEST_PLUGINS, or one that pytest loaded earlier"
+            "woken by the site module, by a plugin given with -p or PYTEST_PLUGINS, or by one that "
+            "pytest loaded earlier"
         )
         self._woken[accelerator] = sentence
         command = "next: find it with coldfork run -m pytest"

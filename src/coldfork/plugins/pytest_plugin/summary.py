@@ -109,7 +109,9 @@ class Summary:
         if self.forks:
             yield f"{plural(self.forks, 'fork')}, {self.awake_forks or 'none'} while a device was awake"
         for (condition, watched), count in self.conditions.items():
-            seen = "a test fails where a child was seen to" if watched else "nothing in a child can see that"
+            seen = (
+                "a test fails where a child was seen to" if watched else "nothing in a child can detect that"
+            )
             yield f"{plural(count, 'fork')} that may break the child: {condition}; {seen}"
         for name, count in self.recovered.items():
             yield f"{_children(count)} touched {name}, caught the error and ended well"

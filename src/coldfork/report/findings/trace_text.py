@@ -59,7 +59,7 @@ class _Page:
         followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing reached"
         if not trace.line:
             why = (
-                f"nothing that an import runs calls {trace.within}"
+                f"no code that an import runs calls {trace.within}"
                 if trace.within
                 else "its module is not imported, or ends before this line"
             )

@@ -54,8 +54,8 @@ def saving(result: Preloading) -> str:
     if share is None or result.rest is None:
         return ""
     return (
-        f"they save it {percent(share)} of its imports: {duration(result.rest)} "
-        f"of {duration(result.total)} of processor time remain"
+        f"they save it {percent(share)} of its import time: {duration(result.rest)} of "
+        f"{duration(result.total)} of processor time remain"
     )
 
 

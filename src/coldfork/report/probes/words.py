@@ -78,7 +78,7 @@ def standing(function: str | None) -> str:
 def remedy(probe: ModuleProbe) -> str:
     """Return what to do about a woken module."""
     if probe.waker is None or probe.waker.line is None:
-        return "find the line with coldfork check, which reads the source"
+        return "find the line in the source with coldfork check"
     return "compute it on first use, not while the module is imported"
 
 

@@ -29,7 +29,7 @@ _PLACES = {
     Position.ANNOTATION: ("in an annotation", "in an annotation of {}"),
     Position.COMPREHENSION: ("in a comprehension", "in a comprehension"),
     Position.METACLASS: ("in a metaclass", "in the metaclass of {}"),
-    Position.BASE_CLASS: ("among the bases of a class", "among the bases of class {}"),
+    Position.BASE_CLASS: ("in a base of a class", "in a base of class {}"),
     Position.IMPORT: ("in an import statement", "in an import statement"),
 }
 

@@ -121,7 +121,7 @@ def _remedy(effect: Effect, start: ProcessStart, method: str) -> str:
     """Return the remedy, including the start method that `coldfork.decide` would choose."""
     context = f'multiprocessing.get_context("{method}")'
     if effect.path.endswith(".ipynb"):
-        return f"{_BEFORE}put what they run into a module, which {context} can import"
+        return f"{_BEFORE}put the code that they run into a module, which {context} can import"
     words = forks.unsendable(start)
     if words:
         return f"{_BEFORE}with {context}, for which {words} has to be put at module level"

@@ -80,7 +80,7 @@ from coldfork.rules.findings.drafting import Case
 NAME = "missing-main-guard"
 SEVERITY = Severity.ERROR
 
-_REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is called when it is needed'
+_REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that runs only when needed'
 
 
 def judge(case: Case) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 f"a fresh process {wording.verb(verdict, 'gets', 'get')} {_one(met.words)} "
                 "that was made for forked ones"
             ),
-            consequence="Python raises an error here: the lock inside cannot be sent",
+            consequence="Python raises an error here: its lock cannot be sent",
             remedy=f"make it from the context that starts the process: context.{met.words}(...)",
             verdict=verdict,
         )

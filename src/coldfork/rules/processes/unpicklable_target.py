@@ -113,7 +113,7 @@ def _whom(effect: Effect, start: ProcessStart) -> str:
 
 def _consequence(effect: Effect, start: ProcessStart) -> str:
     if start.tasks and _is_of_loader(effect):
-        return "Python raises an error where it is iterated with workers"
+        return "Python raises an error when it is iterated with workers"
     return "Python raises an error here, and nothing runs"
 
 

@@ -83,7 +83,7 @@ def read_body(question: Question) -> Reading:
     ev = Evaluator(program)
     module = program.module(question.module)
     if module is None:
-        raise NotFound(f"the source of {question.module} is not at hand")
+        raise NotFound(f"the source of {question.module} is missing")
     source = program.read_source(question.file)
     tree = ast.parse(source)
     definition = definition_of(tree, source, question.function, question.line, question.code)
@@ -271,7 +271,7 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
         raise NotFound(f"line {line} defines no function {qualified}, or more than one")
     compiled = compile(source, "<body>", "exec", dont_inherit=True)
     if not any(one.co_code.hex() == code for one in _codes(compiled, qualified, line)):
-        raise NotFound(f"the source of {qualified} is not what the process has loaded")
+        raise NotFound(f"the source of {qualified} differs from what the process has loaded")
     return found[0]
 
 

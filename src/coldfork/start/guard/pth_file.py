@@ -18,7 +18,7 @@ NOT_COVERED = (
         "Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment "
         "the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH"
     ),
-    "other interpreters, which need an installation of their own, and subinterpreters",
+    "other interpreters, which need their own installation, and subinterpreters",
 )
 """Cases that an installed guard does not see."""
 

@@ -30,7 +30,9 @@ RULES = (
 def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
     """Return the answer for one module, or the reason why there is none."""
     if not sys.executable:
-        return ReachAnswer.unknown(place.module, "this interpreter has no command that could be started")
+        return ReachAnswer.unknown(
+            place.module, "the path of this interpreter is unknown, so it cannot be started"
+        )
     done = ask_our_own(COMMAND, json.dumps(question(place, search)), deadline)
     if done is None:
         return ReachAnswer.unknown(place.module, f"the check took longer than {deadline:g} s")

@@ -66,8 +66,8 @@ def test_words_that_are_not_known_are_handed_on() -> None:
 
 def test_nodes_without_coldfork_are_told_apart() -> None:
     assert unready(Exception(LACKING)) == (
-        "the nodes of the Ray cluster cannot import coldfork; install it there, in the version that is here, or "
-        'have Ray do so: ray.init(runtime_env={"pip": ["coldfork"]})'
+        "the nodes of the Ray cluster cannot import coldfork; install the same version there as here, or "
+        'let Ray do so: ray.init(runtime_env={"pip": ["coldfork"]})'
     )
     assert unready(Exception(KILLED)).startswith(
         "an actor ended before it was ready; Ray says: its worker process has died."

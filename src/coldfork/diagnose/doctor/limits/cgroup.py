@@ -81,7 +81,7 @@ def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
     ):
         yield warn(
             f"the group allows {found.processors:g} processors, but programs see {cpus}",
-            f"set OMP_NUM_THREADS={max(1, int(found.processors))} or less, divided by the processes",
+            f"set OMP_NUM_THREADS to {max(1, int(found.processors))} divided by the number of processes",
         )
 
 

@@ -5,7 +5,7 @@ call alone initialises the driver, and `torch.cuda.is_initialized()` does not sh
 
 - **ok**: it is `1`, or it is not set; the message explains the effect.
 - **warn**: it has a value that torch treats as no; or it is `1`, and NVML does not answer.
-- **skipped**: no torch for CUDA is installed, and it is not set.
+- **skipped**: no CUDA build of torch is installed, and it is not set.
 
 It never fails: torch falls back to the driver.
 """
@@ -23,7 +23,7 @@ def examine(facts: Facts) -> Answer:
     value = facts.variables.get(_NAME)
     if value is None:
         if facts.torch is None or facts.torch.cuda is None:
-            return skipped("no torch for CUDA is installed")
+            return skipped("no CUDA build of torch is installed")
         return ok(f"{_NAME} is not set: torch.cuda.is_available() wakes the driver; with 1 it would ask NVML")
     if value == "1":
         if facts.has_nvidia and (facts.management.nvml_error or facts.management.unanswered):

@@ -51,7 +51,7 @@ _POISONED = re.compile(r"^(?P<call>aten::[\w.]+) at (?P<path>\S.*?):(?P<line>\d+
 _OTHERS = {
     _CUBLAS: "a device whose memory is full: cuBLAS needs some for its workspace",
     "Offset increment": "a consequence of an earlier capture that failed with its own error",
-    _ILLEGAL: "a kernel with a bug of its own",
+    _ILLEGAL: "a bug in a kernel",
 }
 
 

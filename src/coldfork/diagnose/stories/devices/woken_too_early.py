@@ -41,7 +41,10 @@ NAME = "woken-too-early"
 _BARE = r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"
 _UNKNOWN = "CUDA unknown error"
 _OTHERS = (
-    "a driver that works for no process here: `nvidia_uvm` is not loaded, or a container lacks its files",
+    (
+        "a driver that works for no process on this machine: `nvidia_uvm` is not loaded, or a container "
+        "lacks its files"
+    ),
 )
 
 

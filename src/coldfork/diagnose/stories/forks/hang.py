@@ -73,7 +73,7 @@ def tell(case: Case) -> Iterator[Story]:
         trouble.remedies,
         (
             "a worker with a long computation",
-            "a lock of the program's own that another thread held at the fork",
+            "one of the program's own locks, held by another thread at the fork",
         ),
         "coldfork run --follow PROGRAM",
     )

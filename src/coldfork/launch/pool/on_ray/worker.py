@@ -196,8 +196,8 @@ def unready(error: BaseException) -> str:
     """Return why an actor ended before it was ready."""
     if _LACKING.search(str(error)):
         return (
-            "the nodes of the Ray cluster cannot import coldfork; install it there, in the version that is "
-            'here, or have Ray do so: ray.init(runtime_env={"pip": ["coldfork"]})'
+            "the nodes of the Ray cluster cannot import coldfork; install the same version there as "
+            'here, or let Ray do so: ray.init(runtime_env={"pip": ["coldfork"]})'
         )
     return f"an actor ended before it was ready; Ray says: {reason(error)}"
 

@@ -53,7 +53,7 @@ def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], obj
         while True:
             received = channel.receive(connection)
             if received is None:
-                raise ColdforkError("the keeper of warm servers ended while it was asked")
+                raise ColdforkError("the keeper of warm servers ended before it answered")
             answer, _ = received
             if answer["is"] == "importing":
                 on_import(answer["module"])

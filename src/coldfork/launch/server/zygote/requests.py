@@ -155,7 +155,7 @@ def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str,
         raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, but this is {sys.platform}")
     if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
         raise UsageError(
-            f"preload has to be a list of dotted module names, or a file that ends with {ENDING}"
+            f"preload has to be a list of dotted module names, or a file whose name ends with {ENDING}"
         )
     if on_error not in POLICIES:
         known = ", ".join(f'"{name}"' for name in POLICIES)

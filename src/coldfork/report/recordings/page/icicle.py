@@ -142,7 +142,7 @@ def _legend() -> Markup:
         ("wakes", "\u25c6 wakes an accelerator"),
         ("leads", "\u25c7 leads to the import that does"),
         ("acts", "\u2022 does something else that matters, or did not finish"),
-        ("plain", "does nothing to accelerators; its colour is that of its package"),
+        ("plain", "does nothing to accelerators; the colour shows its package"),
     )
     signs = (element("li", element("span", class_=f"cell {name}"), f" {words}") for name, words in items)
     return element("ul", join(signs), class_="legend")
@@ -186,6 +186,6 @@ def _slowest(own: Mapping[str, float]) -> Markup:
         for module in slowest
     )
     head = element("tr", element("th", "module", scope="col"), element("th", "own time", scope="col"))
-    caption = element("caption", "Without what they import, summed over all processes.")
+    caption = element("caption", "Times exclude what the modules import, summed over all processes.")
     table = element("table", caption, element("thead", head), element("tbody", rows))
     return element("details", element("summary", "The slowest imports as a table"), table)

@@ -34,7 +34,7 @@ def timeline(recording: Recording, family: Family) -> Markup:
         id="timeline",
         tabindex=0,
         role="group",
-        aria_label="Timeline of the processes; the table below says the same. Plus and minus zoom.",
+        aria_label="Timeline of the processes, also shown in the table below. Plus and minus zoom.",
     )
     return element(
         "section",

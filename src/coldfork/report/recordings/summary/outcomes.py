@@ -141,7 +141,7 @@ def _woken(
     elif waker is not None and waker.path is not None:
         cause = f"by {phrases.place(waker.path, waker.line)}"
     else:
-        cause = "and what did it was not seen"
+        cause = "and what woke it was not seen"
     command, reason = _next(wake)
     return Outcome(
         Standing.WOKEN,

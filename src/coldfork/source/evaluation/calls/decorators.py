@@ -121,7 +121,7 @@ def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
 def _presumed(decorator: Value, value: Value) -> Value:
     """Return the result of a decorator without source: the decorated value, or an unknown one."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
-    condition = Condition(words=f"{name} hands on what it decorates")
+    condition = Condition(words=f"{name} returns what it decorates")
     given = [(one, all_of(inner, condition)) for one, inner in alternatives(value) if one is not UNKNOWN]
     return Union((*given, (UNKNOWN, None)))
 

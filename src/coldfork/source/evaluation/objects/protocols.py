@@ -55,7 +55,7 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
     if isinstance(value, Work):
         ev.call(frame, Method(value, "__iter__"))
     elif ev.unknown_code is not None and not (isinstance(value, External) and comes_back(value.name)):
-        frame.doubt("there is an end to what is gone through")
+        frame.doubt("the iteration ends")
     return (pytorch.TENSOR if pytorch.is_tensor(ev, value) else UNKNOWN,), False
 
 
@@ -96,7 +96,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values,
 def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
     """Return the items of an object whose `__iter__` has source; for a class, its metaclass's `__iter__`."""
     if ev.unknown_code is not None:
-        frame.doubt("there is an end to what is gone through")
+        frame.doubt("the iteration ends")
     iterator = ev.attribute(frame, value, "__iter__")
     if not isinstance(iterator, Bound):
         return (UNKNOWN,), False

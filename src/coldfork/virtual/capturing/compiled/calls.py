@@ -82,7 +82,7 @@ class CompiledCalls:
         except (UnreadableKernelError, OSError, SyntaxError) as error:
             if refuse is None:
                 return original(compiled, inputs)
-            raise refuse(_A_GRAPH, f"{error}, so it is not known what it writes") from None
+            raise refuse(_A_GRAPH, f"{error}, so what it writes is unknown") from None
         try:
             return twin(inputs)
         except AssertionError as error:
@@ -96,7 +96,7 @@ COMPILES = (
     "compiles here for the first time, or for new arguments; the compiler saves and restores random "
     "numbers, and may measure and load kernels: call it with such arguments before the capture"
 )
-LIBRARY = "it runs a library that torch's compiler made ahead of time, so it is not known what it writes"
+LIBRARY = "it runs a library that torch's compiler made ahead of time, so what it writes is unknown"
 
 STEPS = (("torch._dynamo.convert_frame", "_compile"), ("torch._inductor.compile_fx", "_compile_fx_inner"))
 """Where a compilation begins; an error raised deeper inside would arrive wrapped in another one."""

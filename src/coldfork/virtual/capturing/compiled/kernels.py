@@ -82,7 +82,7 @@ class Kernels:
         function = getattr(call, "__func__", call)
         namespace = getattr(function, "__globals__", {})
         if _ALLOCATORS[0] not in namespace:
-            raise UnreadableKernelError("its code is not the Python that torch's compiler writes")
+            raise UnreadableKernelError("its code does not look like the output of torch's compiler")
         file = str(namespace["__file__"])
         known = self._twins.get(file)
         if known is None or known[0] is not namespace:

@@ -20,7 +20,7 @@ _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, K
 
 FILE = "pyproject.toml"
 
-# Keys without a flag.
+#: Keys without a flag.
 EXCLUDE = "exclude"
 PER_FILE_IGNORES = "per-file-ignores"
 KNOWLEDGE = "knowledge"

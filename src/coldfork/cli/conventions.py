@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FINDINGS = 1
 """The exit status if the command found what it was looking for."""
 
-# The value is not used: `main` itself looks for the flag, because parsing the arguments may fail.
+#: The value is not used: `main` itself looks for the flag, because parsing the arguments may fail.
 debug_option = click.option(
     DEBUG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# The sources of values that take precedence over the configuration file.
+#: The sources of values that take precedence over the configuration file.
 _SPOKEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 

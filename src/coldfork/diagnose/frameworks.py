@@ -22,7 +22,7 @@ class Framework:
     """How to make it use another start method."""
 
 
-# The specific frameworks come first, because all of them use one of the general ones at the end.
+#: The specific frameworks come first, because all of them use one of the general ones at the end.
 FRAMEWORKS = (
     Framework(
         "vLLM",

@@ -9,7 +9,7 @@ from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.logs.records import Log, LogFrame, LoggedError
 from coldfork.model.diagnosis import Evidence, Onward, Place, Role
 
-# Words in an error that relate to checks of the doctor, with those checks.
+#: Words in an error that relate to checks of the doctor, with those checks.
 _CHECKS = (
     (r"no kernel image is available|not compatible with the current PyTorch installation", "torch driver"),
     (r"lib(?:cudart|cublas\w*|cudnn\w*|nvrtc|cusparse\w*|nccl)\.so[.\d]*: cannot open", "torch library-path"),

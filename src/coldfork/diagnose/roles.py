@@ -25,7 +25,7 @@ _HOMES = ("home", "Users")
 _FEWEST = 2
 """A folder with this many libraries contains installed packages, whatever its name."""
 LAYOUTS = Path(__file__).with_name("layouts.json")
-"""What known packages' folders contain; `tools/signs.py` reads this from their wheels."""
+"""The contents of known packages' folders, which `tools/signs.py` reads from their wheels."""
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ class Mode(Enum):
 
 
 class Phase(Enum):
-    """What a forward function is made for."""
+    """The purpose of a forward function."""
 
     WARMUP = "warmup"
     """To run eagerly, so that everything that is initialised on first use gets initialised."""

@@ -77,7 +77,7 @@ class NotCompared:
     """The name of an input, the path of a value, or `results` for the whole batch."""
     why: str
     remedy: str
-    """What to do so that it can be compared."""
+    """How to make it comparable."""
     reason: str = ""
     """Why the caller allows this; empty if it is not allowed."""
 

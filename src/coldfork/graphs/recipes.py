@@ -13,7 +13,7 @@ from coldfork.graphs.passes import StaticInputs
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Returns the input tensors of a batch's graph, by name."""
 Moved = Literal["ignore", "error", "record"]
-"""What a replay does if its input tensors have moved in memory."""
+"""The choices for a replay whose input tensors have moved in memory."""
 
 
 class Recipes:

@@ -1,4 +1,4 @@
-"""What surrounds a capture: paused garbage collection, a progress bar, and hooks for inspection."""
+"""The surroundings of a capture: paused garbage collection, a progress bar, and hooks for inspection."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
-# Stands for every accelerator that an entry does not name.
+#: Stands for every accelerator that an entry does not name.
 OTHERWISE = "otherwise"
 NEEDS = ("nvml", "mps", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")

@@ -79,7 +79,7 @@ class ArgumentTest:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What calling, constructing, reading or importing `symbol` does to an accelerator."""
+    """The effect on an accelerator of calling, constructing, reading or importing `symbol`."""
 
     symbol: str
     does: EffectKind
@@ -90,7 +90,7 @@ class Fact:
     does not answer".
     """
     unless_env: tuple[str, str] | None = None
-    """An environment variable and its value, under which `softened()` replaces the fact."""
+    """If this environment variable has this value, `softened()` replaces the fact."""
     argument: ArgumentTest | None = None
     """The effect happens only if an argument passes this test."""
     unless_argument: tuple[ArgumentTest, ...] = ()
@@ -122,7 +122,7 @@ class Fact:
         )
 
 
-# A host on which queries to the management library fall back to the driver.
+#: A host on which queries to the management library fall back to the driver.
 SILENT_MANAGEMENT = {
     "cuda": "a host where NVML does not answer",
     "rocm": "a host where amdsmi does not answer",
@@ -202,7 +202,5 @@ class Raises:
     fails: bool
     """True if the call raises an error under this profile."""
     presumes: str
-    """The presumption if it does not raise: "NVML works"."""
-    error: str = ""
-    """The built-in exception that it raises; empty for one of the library's own."""
+    """The presumption if it does not raise an error: "NVML works"."""
     source: str = ""

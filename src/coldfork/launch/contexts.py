@@ -51,8 +51,7 @@ def get_context(
         )
         return _suited(context)
     if apply_env:
-        # The variables of these libraries have no value for a zygote; spawn is as safe, so they are told
-        # that.
+        # These variables have no value for a zygote; spawn is as safe, so they get that value.
         contexts.apply("spawn", os.environ)
     return _suited(_of_a_zygote(preload, on_error))
 

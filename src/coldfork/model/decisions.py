@@ -124,7 +124,7 @@ class CanaryAnswer:
     safe: bool
     reason: str
     tried: tuple[str, ...] = ()
-    """What the child did, in order; if something broke it, that is the last item."""
+    """The child's actions, in order; if one of them broke it, that is the last."""
     seconds: float = 0.0
     against: tuple[Reason, ...] = ()
     """The table's reasons against forking this child, whatever the trial's result."""

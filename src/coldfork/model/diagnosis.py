@@ -166,7 +166,7 @@ class Explanation:
     stories: tuple[Story, ...]
     unexplained: tuple[Unexplained, ...] = ()
     notes: tuple[str, ...] = ()
-    """What was omitted, and why."""
+    """Sentences about parts that were omitted, and why."""
     onward: Onward | None = None
     """How to continue; None if a story says it, or if nothing was read."""
 

@@ -86,7 +86,7 @@ class EffectKind(StrEnum):
     CHOOSES_START_METHOD = "chooses-start-method"
 
 
-# Effects that poison later forked children of this process.
+#: Effects that poison later forked children of this process.
 WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
 
 

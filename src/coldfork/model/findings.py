@@ -39,7 +39,7 @@ class Way:
     """Another chain of a finding, besides the main one."""
 
     role: str
-    """What the chain is about: `program`, `before` or `child`."""
+    """The subject of the chain: `program`, `before` or `child`."""
     words: str
     """The same in words, for a heading."""
     chain: Chain
@@ -50,7 +50,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says about a line, with exactly the fields of the JSON output."""
+    """A rule's statement about a line, with exactly the fields of the JSON output."""
 
     id: str
     rule: str

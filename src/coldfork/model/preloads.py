@@ -50,7 +50,7 @@ class Kept:
     seconds: float
     """The processor time of its import, after the modules before it in the list."""
     tried: tuple[str, ...] = ()
-    """What a child that was forked afterwards did."""
+    """The actions of a child that was forked afterwards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class RunningPython:
     reason: str | None = None
     """Why it is unknown how it was started."""
     role: str | None = None
-    """What it does for other processes: `forkserver`, `resource tracker`."""
+    """Its service to other processes: `forkserver`, `resource tracker`."""
     states: tuple[State, ...] = ()
     threads: Threads | None = None
     """Its threads; None if this user may not see them."""

@@ -14,20 +14,20 @@ from enum import StrEnum
 from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
-# Runtimes that do not survive a fork but are not devices. All other names in recordings are accelerators.
+#: Runtimes that do not survive a fork but are not devices. All other names in recordings are accelerators.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
 
-# A kind of effect: a forked child uses something that its parent held.
+#: A kind of effect: a forked child uses something that its parent held.
 TOUCHES = "touches-poisoned"
 
-# Code of the standard library that starts processes; the relevant line is its caller's.
+#: Code of the standard library that starts processes; the relevant line is its caller's.
 _STARTERS = re.compile(
     r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 
 
-# Installed code, which runs because a line of the program's own calls it.
+#: Installed code, which runs because a line of the program's own calls it.
 _INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
 
 
@@ -104,10 +104,10 @@ class Departure:
     purpose: Purpose | None = None
     """The purpose of a forked child; None for other ways, or if it was not recorded."""
     held: tuple[Held, ...] = ()
-    """What the departing process held and a forked child might not be able to use."""
+    """Things that the departing process held and that a forked child might not be able to use."""
 
     does: Mapping[str, Deed] = field(default_factory=dict)
-    """What the child will certainly do with these things, by name."""
+    """The things that the child is certain to use, by name, each with how it does so."""
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:

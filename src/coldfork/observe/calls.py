@@ -30,7 +30,7 @@ EVERY = "*"
 examined.
 """
 
-# C functions in which a thread merely waits, so that it wakes nothing.
+#: C functions in which a thread merely waits, so that it wakes nothing.
 WAITING = frozenset({
     "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
     "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Attribution
 
 
-# Typed as `Any`, because typeshed does not know all of their functions, which are replaced by name.
+#: Typed as `Any`, because typeshed does not know all of their functions, which are replaced by name.
 bootstrap: Any = _frozen_importlib
 external: Any = _frozen_importlib_external
 

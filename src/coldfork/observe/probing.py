@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event
     from coldfork.observe.watch import Watch
 
-# Runtimes that are not devices: if awake they make a fork unsafe, but not an import warm.
+#: Runtimes that are not devices: if awake they make a fork unsafe, but not an import warm.
 RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
 SETTLE_SECONDS = 0.25
 """How long threads that an import has started may take to do their work."""

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    # A value in words, and whether they describe it completely; of many objects they give only the type.
+    #: A value in words, and whether they describe it completely; of many objects they give only the type.
     Told = tuple[str, bool]
 
 _PLAIN = frozenset({"bool", "bytes", "complex", "ellipsis", "float", "int", "NoneType", "range", "str"})

@@ -61,7 +61,7 @@ def _loaded(shell: Any) -> object:
 
 
 class NotebookExtension:
-    """What the extension adds to one shell, and how that is removed."""
+    """The extension's additions to one shell; `end` removes them."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell

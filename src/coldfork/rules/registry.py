@@ -20,7 +20,7 @@ from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
-# Rules that judge how processes are started; for them, programs are followed as well.
+#: Rules that judge how processes are started; for them, programs are followed as well.
 PROCESSES = (
     "fork-after-device-init",
     "missing-main-guard",
@@ -45,7 +45,7 @@ NAMES = (
     "unreadable-source",
 )
 
-# Removed rules; if a configuration or comment names one, the error message explains why it is gone.
+#: Removed rules; if a configuration or comment names one, the error message explains why it is gone.
 REMOVED = (
     "capture-before-warmup",
     "capture-reuses-warmup-state",

@@ -68,7 +68,8 @@ def told(case: Case) -> Iterator[Story]:
         yield from teller(name).tell(case)
 
 
-# Part of the name of every error or warning whose message contains a sign. Other signs are their own anchors.
+#: Part of the name of every error or warning whose message contains a sign. Other signs are their own
+#: anchors.
 _OF_ERRORS = ("Error", "Warning:")
 #: Signs that a story also accepts outside the message of an error.
 _ALONE = (

@@ -38,7 +38,7 @@ class Repair:
     fixed: str | None
     """The version that repaired it; None if none did, or if its changed code also wakes the device."""
     change: str
-    """What the repaired version does, or the newest one that was examined, as a clause."""
+    """The behaviour of the repaired version, or of the newest one that was examined, as a clause."""
     source: str
     faults: tuple[Fault, ...]
     stories: tuple[str, ...] = (

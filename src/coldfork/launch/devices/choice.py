@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 CUDA = "CUDA_VISIBLE_DEVICES"
 HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
-# CUDA and HIP read this as "no device"; an empty value could be mistaken for an unset variable.
+#: CUDA and HIP read this as "no device"; an empty value could be mistaken for an unset variable.
 NONE = "-1"
 AUTO = ("auto", "free")
 

@@ -26,7 +26,7 @@ LONGEST = 65_536
 """The longest message."""
 RAISED = "raised"
 STAINED = "stained"
-"""What can be wrong with a module: its import raised an error, or left a process that must not fork."""
+"""The faults of a module: its import raised an error, or left a process that must not fork."""
 MOST_DESCRIPTORS = 253
 """The most descriptors that the kernel lets one message carry."""
 _NUMBER = array.array("i").itemsize

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
             """Send the program a signal."""
 
 
-# A process gets these signals for its own faults, so they are not passed on.
+#: A process gets these signals for its own faults, so they are not passed on.
 _FAULTS = {
     signal.SIGILL,
     signal.SIGTRAP,
@@ -57,7 +57,8 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-# The code by which Linux marks a signal that the kernel itself sent, such as a terminal's to its whole group.
+#: The code by which Linux marks a signal that the kernel itself sent, such as a terminal's to its whole
+#: group.
 _SI_KERNEL = 0x80
 #: macOS does not report the sender of a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")

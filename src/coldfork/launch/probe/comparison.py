@@ -16,11 +16,11 @@ from coldfork.model.probes import ModuleProbe, ProbeStatus
 from coldfork.model.states import ImportSite, Waker
 from coldfork.virtual.profiles import PROFILES, parse
 
-# Files under /dev that the drivers of NVIDIA, AMD, Intel and the Windows Subsystem for Linux make.
+#: Files under /dev that the drivers of NVIDIA, AMD, Intel and the Windows Subsystem for Linux make.
 _NODES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "accel/accel*", "dxg")
 _OF_CUDA = ("nvidiactl", "nvidia[0-9]*", "dxg")
 _OF_ROCM = ("kfd",)
-# Only a real or virtual device of the right make can wake these accelerators.
+#: Only a real or virtual device of the right make can wake these accelerators.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
 _INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")

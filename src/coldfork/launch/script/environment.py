@@ -76,8 +76,8 @@ TABLE = (
     ),
 )
 
-# The variables that `inherit_env=False` keeps: those that programs need to start, those that select devices,
-# and those of MPS, without which a script could exceed its caller's share.
+#: The variables that `inherit_env=False` keeps: those that programs need to start, those that select devices,
+#: and those of MPS, without which a script could exceed its caller's share.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",

@@ -14,7 +14,7 @@ from coldfork.mending.text import CannotMend, Replacement
 _STATED = re.compile(r'get_context\("(\w+)"\)')
 _PACKAGES = frozenset({"multiprocessing", "torch.multiprocessing"})
 _STARTING = frozenset({"Pool", "Process"})
-# Objects that belong to a context, and must not be passed to processes with another start method.
+#: Objects that belong to a context, and must not be passed to processes with another start method.
 _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),

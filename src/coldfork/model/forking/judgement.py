@@ -97,7 +97,7 @@ class Rule:
     act: str
     """The act that breaks the child, as a clause to follow "if it": `uses {name}`."""
     fate: str
-    """What then happens to the child: `fails` or `hangs`."""
+    """The consequence for the child: `fails` or `hangs`."""
     watched: bool
     """Whether the child notices the moment; if not, the warning at the fork is the only one."""
 
@@ -132,7 +132,7 @@ KINDS: dict[str, Hold] = {
 _SAFE = {
     (Hold.POOL, Purpose.DATALOADER): "its worker sets PyTorch to one thread before it reads the data set",
 }
-"""What workers of a known kind do that makes a thing harmless."""
+"""Actions of workers of a known kind that make a thing harmless."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ _RUNNERS = (
     ("billiard.process", "BaseProcess", "run"),
     ("multiprocess.process", "BaseProcess", "run"),
 )
-# Classes in which workers wrap an error for their parent; the error is an argument, or the one being handled.
+#: Classes in which workers wrap an error for their parent; the error is an argument, or the one being
+#: handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
     ("multiprocess.pool", "ExceptionWithTraceback"),
@@ -55,7 +56,7 @@ _CARRIERS = (
     ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
-# Functions with which a worker merely logs the error of its initializer, before it ends with status 0.
+#: Functions with which a worker merely logs the error of its initializer, before it ends with status 0.
 _LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
 WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))

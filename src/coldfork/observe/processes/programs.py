@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Python's own options that prevent the watch, each with the reason.
+#: Python's own options that prevent the watch, each with the reason.
 LOCKED = {
     "E": "makes Python ignore PYTHONPATH",
     "I": "makes Python ignore PYTHONPATH",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# The fields' positions, counted from after the name, which is in brackets and may contain anything.
+#: The fields' positions, counted from after the name, which is in brackets and may contain anything.
 _STATE, _PARENT, _FLAGS, _FAULTS, _THREADS, _START = 0, 1, 6, 7, 17, 19
 _TIMES = slice(11, 15)
 _LAYOUT = (23, 24, 25, 45, 46)

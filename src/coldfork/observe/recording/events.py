@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Event = dict[str, Any]
-    # An import that has ended, with the fields in the order of `IMPORT`.
+    #: An import that has ended, with the fields in the order of `IMPORT`.
     Ended = tuple[str, str | None, float, float, str | None, float, int, int]
     Sink = Callable[[Event], None]
 

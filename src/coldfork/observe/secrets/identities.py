@@ -16,7 +16,7 @@ _UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
 #: Folders that contain users' homes.
 _HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
 _ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
-# Names of users and hosts that exist everywhere, and so identify nobody.
+#: Names of users and hosts that exist everywhere, and so identify nobody.
 _NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
 
 HOME = "~"

@@ -13,20 +13,20 @@ _PARTS = frozenset({
 })  # fmt: skip
 #: Ordinary words that end in KEY.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
-# A plural is usually a count and not a secret, except after a word such as API.
+#: A plural is usually a count and not a secret, except after a word such as API.
 _PLURALS = frozenset({"KEYS", "TOKENS"})
 _OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
 _SHORTEST_KEY = 8
-# Variables that contain folders: `PWD` does, but `Pwd=` in a connection string is a password.
+#: Variables that contain folders: `PWD` does, but `Pwd=` in a connection string is a password.
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
-# Values that are not secret, even under a name that suggests it.
+#: Values that are not secret, even under a name that suggests it.
 HARMLESS_VALUES = frozenset({
     "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
     "str", "int", "float", "bool", "bytes",
 })  # fmt: skip
-# Headers whose whole line is secret.
+#: Headers whose whole line is secret.
 HEADERS = frozenset({"AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "SET-COOKIE"})
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
-# Programs that take a password after a one-letter option: first in the same word, then as the next word.
+#: Programs that take a password after a one-letter option: first in the same word, then as the next word.
 _ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
     **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
@@ -22,8 +22,8 @@ _NEXT = {
 }
 _LOGIN = "login"
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "(", "{"})
-# A password follows these words anywhere; after the plain word, only in a file of logins or in a command that
-# sets one.
+#: A password follows these words anywhere; after the plain word, only in a file of logins or in a command
+#: that sets one.
 _ALWAYS = frozenset({"requirepass", "masterauth"})
 _PLAIN = frozenset({"password", "passwd", "passphrase"})
 _BEFORE_PLAIN = frozenset({"machine", "login", "account", "set", "requirepass", "alter", "create"})

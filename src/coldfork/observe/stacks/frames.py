@@ -95,7 +95,7 @@ _ENTERING = ("enter", "enter_body")
 #: Comprehensions, which before Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
-# Libraries whose functions users know; the first of these functions on the stack is reported as the call.
+#: Libraries whose functions users know; the first of these functions on the stack is reported as the call.
 ACCELERATOR_LIBRARIES = frozenset({
     "cuda", "cudf", "cuml", "cupy", "cutlass", "deep_ep", "flashinfer", "intel_extension_for_pytorch",
     "jax", "jaxlib", "numba", "paddle", "pycuda", "pynvml", "pyopencl", "rmm", "taichi", "tensorflow",

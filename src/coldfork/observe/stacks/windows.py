@@ -23,11 +23,11 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-# macOS counts only for whole processes, not for threads.
+#: macOS counts only for whole processes, not for threads.
 _COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
 
-# For this long, other threads may seem to have computed when they have not, because two clocks are read one
-# after the other.
+#: For this long, other threads may seem to have computed when they have not, because two clocks are read one
+#: after the other.
 NOISE_NS = 20_000
 _TASKS = "/proc/self/task"
 

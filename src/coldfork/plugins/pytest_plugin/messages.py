@@ -26,7 +26,7 @@ from coldfork.report.shared.effects import (
 from coldfork.report.shared.sheets import table
 
 _INDENT = " " * 6
-# Only ASCII, because a test report may go to any terminal and any log.
+#: Only ASCII, because a test report may go to any terminal and any log.
 _LETTERS = Alphabet("utf-8", "...")
 _Info = tuple[os.PathLike[str] | str, int | None, str]
 """The path, the line counted from 0, and the name that pytest gives for a test."""

@@ -40,7 +40,7 @@ class Summary:
     recovered: Counter[str] = field(default_factory=Counter)
     """Devices that forked children touched without failing a test, with the number of children."""
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
-    """What woke each device, and in which workers."""
+    """The waker of each device, with the workers in which it woke."""
     _silent: list[str] = field(default_factory=list)
     """The workers that died before they could report."""
 

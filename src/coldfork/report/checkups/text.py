@@ -14,7 +14,7 @@ from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 
-# Commands that examine the subject of a check more closely.
+#: Commands that examine the subject of a check more closely.
 _CLOSER = {
     "poisoned": "coldfork ps shows the processes",
     "recordings": "coldfork report FILE shows one of them",

@@ -66,7 +66,7 @@ def _shortened(process: Process, short: Callable[[str], str]) -> Process:
     )
 
 
-# A recording may come from anyone and name any file, so only lines of Python files are quoted.
+#: A recording may come from anyone and name any file, so only lines of Python files are quoted.
 _SOURCE_SUFFIXES = frozenset({".py", ".pyi", ".pyx"})
 _LONGEST = 200
 _LARGEST_FILE = 8 * 1024 * 1024

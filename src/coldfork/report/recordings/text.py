@@ -19,7 +19,7 @@ from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, column, row
 from coldfork.report.shared.wrapping import fitted
 
-# At most this many siblings with equal descriptions are shown; the rest are only counted.
+#: At most this many siblings with equal descriptions are shown; the rest are only counted.
 _MOST_ALIKE = 3
 
 _STATE_STYLES = {
@@ -240,7 +240,7 @@ def _next(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
         yield f"next: {command}  ({summed_up.next_reason})"
 
 
-# An import is shown if it took this share of its process's import time or had an effect.
+#: An import is shown if it took this share of its process's import time or had an effect.
 _SHARE = 0.02
 _MOST_LINES = 40
 _MOST_LINES_OF_OTHERS = 8

@@ -113,7 +113,7 @@ class Gates:
         return found
 
     def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> _Spared:
-        """Return, for each file and module, which modules mending it alone would keep cold."""
+        """Return, for each file and each module, the modules that would stay cold if only it were mended."""
         graph: dict[str, list[str]] = {}
         for one in self._imports:
             graph.setdefault(one.target, []).append(one.importer)

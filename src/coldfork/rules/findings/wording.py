@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from coldfork.model.effects import Arrival, Effect, EffectKind, Position, Verdict
 
-# Runtimes that are not devices, but whose threads and locks break in a forked child.
+#: Runtimes that are not devices, but whose threads and locks break in a forked child.
 _FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})
 
-# Accelerators that torch may report as not initialised although their driver is awake.
+#: Accelerators that torch may report as not initialised although their driver is awake.
 _TORCH_FLAG = {
     "cuda": "torch.cuda.is_initialized()",
     "rocm": "torch.cuda.is_initialized()",

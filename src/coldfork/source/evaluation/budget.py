@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.trace import Cut
 
-# The statements to follow for one module, each call counting as several; code beyond is treated as unknown.
+#: The statements to follow for one module, each call counting as several; code beyond is treated as unknown.
 _STATEMENTS = 20_000
 #: The limit for a program if a user, having edited one of its files, is waiting for the result.
 _STATEMENTS_IN_A_HURRY = 5_000

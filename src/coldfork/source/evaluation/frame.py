@@ -58,7 +58,7 @@ class CallResult(NamedTuple):
         return self.must if self.raise_must is None else self.must & self.raise_must
 
 
-# Not an exception of the program: a generator was followed only to its first `yield`, for `next`.
+#: Not an exception of the program: a generator was followed only to its first `yield`, for `next`.
 PAUSED = "(paused)"
 
 

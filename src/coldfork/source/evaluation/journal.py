@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from coldfork.source.values.kinds import Instance, Mapping, Sequence, Value
 
-# The object being changed; None for a variable, whose changes all code can see.
+#: The object being changed; None for a variable, whose changes all code can see.
 Owner = Mapping | Sequence | Instance | None
 
 

@@ -30,7 +30,7 @@ from coldfork.source.values.unions import alternatives
 #: Identifies a function by its module and its code.
 Place = tuple[str, int]
 
-# Higher than every level: stands for no unfinished value.
+#: Higher than every level: stands for no unfinished value.
 _NEVER = sys.maxsize
 #: Recursive calls of a function are followed to this depth.
 _RECURSION = 6

@@ -13,7 +13,7 @@ from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.started import imported, is_started
 
 _COMPILED = (".so", ".pyd", ".dylib")
-# Modules that are not read, because coldfork models them: the standard library, and `typing_extensions`.
+#: Modules that are not read, because coldfork models them: the standard library, and `typing_extensions`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
 
 

@@ -16,8 +16,8 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# In words of eight bytes: just over half a megabyte. Python then allocates a whole megabyte, of which nearly
-# half is left for the calls. Untouched pages take no memory.
+#: In words of eight bytes: just over half a megabyte. Python then allocates a whole megabyte, of which nearly
+#: half is left for the calls. Untouched pages take no memory.
 _WORDS = 66_000
 
 

@@ -15,7 +15,7 @@ from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
-# If there are fewer bytes to parse, distributing the work costs more than it saves.
+#: If there are fewer bytes to parse, distributing the work costs more than it saves.
 _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4

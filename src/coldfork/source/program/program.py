@@ -14,7 +14,7 @@ from coldfork.source.program.module import Files, Module
 from coldfork.source.program.project import Project
 from coldfork.source.syntax.nodes import Code
 
-# Stands for the class hierarchy of all modules among the dependencies of a result.
+#: Stands for the class hierarchy of all modules among the dependencies of a result.
 HIERARCHY = "*"
 _NO_PROJECT = Project()
 

@@ -21,12 +21,12 @@ _EXAMPLES = frozenset({
 #: More names of folders of examples; these count only if a program is inside.
 _PROGRAMS = frozenset({"experiments", "recipes"})
 _SCRIPTS = frozenset({"bin", "scripts", "tools"})
-# Audiences whose modules neither the library nor the build imports; a module that they do import changes
-# audience.
+#: Audiences whose modules neither the library nor the build imports; a module that they do import changes
+#: audience.
 _NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
 #: The file names that setuptools, Poetry and Sphinx run.
 _BUILDS = frozenset({"build.py", "conf.py", "setup.py"})
-# A file with this name in a package builds the package, if nothing in the package imports it.
+#: A file with this name in a package builds the package, if nothing in the package imports it.
 _BUILDER = "build.py"
 _IMPORTING = (nodes.BY_IMPORT, nodes.BY_FROM)
 

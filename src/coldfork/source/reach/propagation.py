@@ -45,7 +45,7 @@ class Reached(NamedTuple):
 Reaches = dict[str, dict[str, Reached]]
 #: For each module, its importers with the line of the import.
 Importers = dict[str, list[tuple[str, SiteEdge]]]
-# Returns the environment variables that are set when a line of a module runs.
+#: Returns the environment variables that are set when a line of a module runs.
 Environments = Callable[[str, int], Mapping[str, str | None]]
 
 

@@ -18,11 +18,11 @@ from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
-# The number of answers kept for the same sources, one for each set of entries; the oldest are dropped.
+#: The number of answers kept for the same sources, one for each set of entries; the oldest are dropped.
 _MOST_ANSWERS = 16
 
-# The location of a module, with the stamp and hash that show whether its file is unchanged; None if it is
-# missing.
+#: The location of a module, with the stamp and hash that show whether its file is unchanged; None if it is
+#: missing.
 Place = tuple[str, Stamp | None, bytes] | None
 
 

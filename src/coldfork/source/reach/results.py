@@ -18,9 +18,9 @@ from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 
-# Fewer modules than this are followed before a second process could even have started.
+#: Fewer modules than this are followed before a second process could even have started.
 _WORTH_A_WORKER = 250
-# This many alphabetical neighbours stay in one lane, because they consult the same modules.
+#: This many alphabetical neighbours stay in one lane, because they consult the same modules.
 _HANDFUL = 32
 _MOST_LANES = 2
 """Lanes are followed independently, each in an order that is always the same.

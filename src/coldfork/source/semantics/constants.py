@@ -17,9 +17,9 @@ LARGEST = 5_000
 _WIDEST = 10_000
 #: A width or a precision that is large, or is itself an argument of the format.
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
-# The kind of a list whose order is unknown, so that it is not a constant.
+#: The kind of a list whose order is unknown, so that it is not a constant.
 UNORDERED = "unordered"
-# The kind of a list of which only the first items are known; the last of them stands for all others.
+#: The kind of a list of which only the first items are known; the last of them stands for all others.
 STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -44,7 +44,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": lambda one, other: type(one) is type(other) and one == other,
     "is not": lambda one, other: type(one) is not type(other) or one != other,
 }
-# Makes a container from items; only a dictionary is made from two lists instead.
+#: Makes a container from items; only a dictionary is made from two lists instead.
 _CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
 
 

@@ -10,7 +10,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Case, Node
 
 V = TypeVar("V")
-# Classes for which a positional pattern, as in `int(x)`, binds the subject itself.
+#: Classes for which a positional pattern, as in `int(x)`, binds the subject itself.
 SELF_MATCHING = frozenset(
     {"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
 )

@@ -17,13 +17,13 @@ from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
 #: Every file that starts processes through a known function contains one of these texts.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
-# Functions that start processes, or decide how they start.
+#: Functions that start processes, or decide how they start.
 _CALLED = (b"Process", b"Pool", b"ProcessPoolExecutor", b"set_start_method", b"get_context")
 _ANY_CALLED = b"|".join(_CALLED)
 _VARIABLES = tuple(name.encode() for name in sorted(VISIBILITY))
-# Every file with a line about processes contains one of these texts, which are quick to search for.
+#: Every file with a line about processes contains one of these texts, which are quick to search for.
 _ABOUT_PROCESSES = (b"DataLoader", *_VARIABLES, *(name + end for name in _CALLED for end in (b"(", b" ")))
-# Matches text in lines that start processes, or that decide how they start or which devices they see.
+#: Matches text in lines that start processes, or that decide how they start or which devices they see.
 _DECIDING = re.compile(
     rb"\b(?:%s)\s*\(|DataLoader\s*[(,)]|[\"'](?:%s)[\"']" % (_ANY_CALLED, b"|".join(_VARIABLES))
 )
@@ -35,11 +35,11 @@ _ANY_ASKING = re.compile(b"|".join(_ASKING))
 #: Matches text in lines that choose the start method.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
-# Matches a call that passes a function to a command line parser, which will call it for some command.
+#: Matches a call that passes a function to a command line parser, which will call it for some command.
 _HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
 #: Matches the definition of a function that receives a parsed command line.
 _GIVEN = re.compile(rb"^(?:async )?def (\w+)\([^)]*:\s*(?:argparse\.)?Namespace\b", re.MULTILINE)
-#: The last name of decorators that make a function a command.
+#: The last part of the name of decorators that make a function a command.
 _COMMAND = "command"
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from coldfork.source.syntax.nodes import NO_SPAN
 
-# With more paths than this, only the conditions that all of them share are kept.
+#: With more paths than this, only the conditions that all of them share are kept.
 _MOST_WAYS = 8
 #: The meaning of a test, independent of its wording: nested tuples, with None for an unknown part.
 Meaning = tuple[Any, ...]
@@ -21,7 +21,7 @@ class Condition(NamedTuple):
     negated: bool = False
     words: str = ""
     presumes: str = ""
-    """What is presumed on nominal paths, where this condition does not hold."""
+    """The presumption on nominal paths, where this condition does not hold."""
     possible: bool = False
     """True for the choice of an override in a call that may be dispatched to several."""
     variable: str = ""

@@ -94,7 +94,7 @@ class External(Value):
 
 #: The positional arguments of a call, or the items of a container.
 Values = tuple[Value, ...]
-# The keyword arguments of a call; None is the key of those that `**` passes under unknown names.
+#: The keyword arguments of a call; None is the key of those that `**` passes under unknown names.
 Keywords = dict[str | None, Value]
 
 
@@ -338,5 +338,5 @@ class Union(Value):
         return hash(self.alternatives)
 
 
-# Values that are equal only if identical, so that one can be looked up among known keys.
+#: Values that are equal only if identical, so that one can be looked up among known keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

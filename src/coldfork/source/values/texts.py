@@ -182,7 +182,7 @@ def is_within(text: PartialText, whole: str) -> bool | None:
 
 
 _DEVICE = "torch.device("
-# Marks where the known part of a device's name ends.
+#: Marks where the known part of a device's name ends.
 _AND_SO_ON = "…"
 
 

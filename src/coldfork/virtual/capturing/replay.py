@@ -84,7 +84,7 @@ class PoisonRead:
     allocated: Frame | None
     """The line that allocated the memory, if that happened in the captured region."""
     state: str
-    """What is wrong with the memory, in words."""
+    """The fault in the memory, in words."""
 
     def __str__(self) -> str:
         allocated = f" (allocated at {written(self.allocated)})" if self.allocated else ""

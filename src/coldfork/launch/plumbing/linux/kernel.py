@@ -227,7 +227,7 @@ def supported() -> bool:
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
 
 
-# For a number with two names: the better known name.
+#: For a number with two names: the better known name.
 _KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
 
 

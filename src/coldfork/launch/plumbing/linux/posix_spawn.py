@@ -15,7 +15,7 @@ from functools import cache
 
 from coldfork.launch.plumbing.streams import lifted
 
-# More bytes than this structure has in any C library.
+#: More bytes than this structure has in any C library.
 _ROOM = 1024
 _SET_SIGNAL_MASK = 0x08
 _SET_SESSION = 0x80

@@ -31,7 +31,7 @@ _GENERATORS = frozenset(
         ("uuid", "UUID"),
     }
 )
-# Generators that `server/renewal.py` seeds again in each worker, and one that notices forks by itself.
+#: Generators that `server/renewal.py` seeds again in each worker, and one that notices forks by itself.
 _REDRAWN = (
     ("random", "_inst"),
     ("numpy.random", "mtrand._rand"),

@@ -13,7 +13,7 @@ from coldfork.report.recordings.assembly.lines import Lines, header, words
 from coldfork.report.recordings.assembly.lives import assemble
 from coldfork.report.shared.garbage import uncollected
 
-# coldfork writes no line as long as this; the limit keeps files without line ends from filling the memory.
+#: coldfork writes no line as long as this; the limit keeps files without line ends from filling the memory.
 LONGEST_LINE = 16 * 1024 * 1024
 
 

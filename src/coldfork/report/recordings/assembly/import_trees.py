@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from coldfork.model.timelines import Import
 from coldfork.report.recordings.assembly.lines import ImportLine
 
-# A script is run and not imported, so there is never a line about its module.
+#: A script is run and not imported, so there is never a line about its module.
 _SCRIPT = "__main__"
 
 

@@ -221,7 +221,7 @@ class Lines:
         self._content = content
         self._decoder = msgspec.json.Decoder(Event)
         self.damage: Damage = Damage()
-        """What could not be read so far."""
+        """The damage found so far."""
 
     def __iter__(self) -> Iterator[Event]:
         # The header is the file's first line, so the events begin at line 2.

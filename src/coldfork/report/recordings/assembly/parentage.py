@@ -25,10 +25,10 @@ from coldfork.report.recordings.assembly.lines import (
     words,
 )
 
-# By the clocks, a child's first line may come slightly before its parent's line about the child.
+#: By the clocks, a child's first line may come slightly before its parent's line about the child.
 _CLOCK_SLACK = 0.05
 
-# How the created process may report its start. Only a forkserver answers a spawn with a fork.
+#: How the created process may report its start. Only a forkserver answers a spawn with a fork.
 _ARRIVALS = {
     How.FORK: frozenset({How.FORK, How.UNKNOWN}),
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),

@@ -11,7 +11,7 @@ from coldfork.model.timelines import Departure, How, Import, Process, Recording,
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
-# A time has changed if it differs by at least this share of the larger value and this many seconds.
+#: A time has changed if it differs by at least this share of the larger value and this many seconds.
 _PART = 0.1
 _SECONDS = 0.001
 

@@ -10,7 +10,7 @@ from coldfork.model.states import Waker
 from coldfork.model.timelines import Departure, Process, Recording
 from coldfork.report.recordings.summary import phrases
 
-# Up to this many equal siblings get a row each, because few machines have more devices.
+#: Up to this many equal siblings get a row each, because few machines have more devices.
 MOST_ALIKE = 8
 
 

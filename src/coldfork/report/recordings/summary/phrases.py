@@ -10,7 +10,7 @@ from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
 from coldfork.report.shared.effects import calls_to_device
 from coldfork.report.shared.quantities import duration
 
-# The names that Python gives to the program's main module.
+#: The names that Python gives to the program's main module.
 PROGRAM = ("__main__", "__mp_main__")
 
 NO_PLACE = "a place that was not seen"

@@ -129,12 +129,12 @@ def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
     return None
 
 
-# Flags that are set once a framework has made a context, but not if other code has merely woken the driver.
+#: Flags that are set once a framework has made a context, but not if other code has merely woken the driver.
 _FLAGS = {"is_initialized": ("cuda", "xpu"), "_is_in_bad_fork": ("cuda", "xpu")}
 _CHOOSING = frozenset({"set_start_method", "get_context"})
 _METHODS = frozenset({"fork", "spawn", "forkserver"})
 _VARIABLE = re.compile(r"(?:MULTIPROC|START)_METHOD")
-# Names of tests that also detect a woken driver, or that are true on any host with a device.
+#: Names of tests that also detect a woken driver, or that are true on any host with a device.
 _KNOWING = re.compile(r"driver|cuinit|getcount|get_count|is_available|device_count", re.IGNORECASE)
 
 

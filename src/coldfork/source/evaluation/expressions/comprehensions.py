@@ -106,7 +106,7 @@ def _generate(
 
     def one(item: Value) -> None:
         nonlocal complete
-        # A round is charged like that of a loop, which counts the statements of its body.
+        # A round costs as much as a loop's, where each statement of the body is charged.
         ev.budget.left -= cost
         assign(ev, frame, target, item)
         saved = frame.conditions

@@ -29,7 +29,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import PartialText, holds, is_equal, is_within
 
-# The bases of enumerations whose members do not equal their values.
+#: The bases of enumerations whose members do not equal their values.
 _PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 

@@ -335,7 +335,7 @@ def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Val
     return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
-# Values of which only the methods are known.
+#: Values of which only the methods are known.
 _PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,

@@ -25,9 +25,9 @@ from coldfork.source.values.rarer_kinds import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
-# Annotations such as `Optional[X]` that stand for the X in their brackets.
+#: Annotations such as `Optional[X]` that stand for the X in their brackets.
 _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
-# Base classes without source that add no members.
+#: Base classes without source that add no members.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 

@@ -10,7 +10,7 @@ from coldfork.source.evaluation.journal import Journal, Mark
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 
-# Attributes that only describe a class, and are never called.
+#: Attributes that only describe a class, and are never called.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
 #: Tables with more entries are not followed entry by entry.
 _LARGEST = 500

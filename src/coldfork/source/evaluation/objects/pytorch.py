@@ -135,13 +135,13 @@ def entered_device(ev: Interpreter, value: Value) -> tuple[str | None] | None:
     return (set_default_device(ev, value.name),)
 
 
-# One tensor or several: an item of several tensors is represented by the same value.
+#: One tensor or several: an item of several tensors is represented by the same value.
 TENSOR = External("torch.Tensor()")
 CLASSES = frozenset(
     {"torch.Tensor", "torch._tensor.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 )
-# Modules in which torch's functions are defined or can be found, each with the functions' prefix in the
-# catalogue.
+#: Modules in which torch's functions are defined or can be found, each with the functions' prefix in the
+#: catalogue.
 _MODULES = {
     "torch._C._VariableFunctions.": "",
     "torch._C._fft.fft_": "fft.",

@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import Call, Context, Shared
 
-# Start methods whose child is a new interpreter, so that all values have to be sent to it.
+#: Start methods whose child is a new interpreter, so that all values have to be sent to it.
 _ANEW = frozenset({"spawn", "forkserver"})
 _PROCESSES = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 

@@ -38,7 +38,7 @@ _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
 _EXECUTOR = "ProcessPoolExecutor"
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
-# Methods that start processes without needing a task.
+#: Methods that start processes without needing a task.
 _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 

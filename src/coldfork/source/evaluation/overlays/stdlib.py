@@ -284,5 +284,5 @@ PATHS: dict[str, Model] = {
 }
 
 
-# All models by dotted name; they take precedence over the catalogue.
+#: All models by dotted name; they take precedence over the catalogue.
 MODELS: dict[str, Model] = {**BUILTINS, **ITERATION, **LIBRARY, **PATHS, **PROCESSES, **LAUNCHERS}

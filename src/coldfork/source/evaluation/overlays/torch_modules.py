@@ -21,9 +21,9 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.unions import alternatives
 
 MODULE = "torch.nn.Module"
-# Stands for every class of modules that hold no tensor.
+#: Stands for every class of modules that hold no tensor.
 EMPTY = "torch.nn.Identity"
-# Stands for every class of modules that hold their arguments.
+#: Stands for every class of modules that hold their arguments.
 CONTAINER = "torch.nn.Sequential"
 _MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
 #: Methods that register their second argument under the name in the first.

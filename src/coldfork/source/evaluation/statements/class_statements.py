@@ -25,7 +25,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-# Classes that generate code from their subclasses' annotations.
+#: Classes that generate code from their subclasses' annotations.
 _READING = frozenset({
     "typing.NamedTuple", "typing.TypedDict", "typing.Protocol", "typing_extensions.NamedTuple",
     "typing_extensions.TypedDict", "typing_extensions.Protocol", "pydantic.BaseModel", "msgspec.Struct",

@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, truth, union
 
-# Values that are certainly neither sequences nor dictionaries.
+#: Values that are certainly neither sequences nor dictionaries.
 _SCALARS = (Function, ClassRef, ModuleRef)
 
 

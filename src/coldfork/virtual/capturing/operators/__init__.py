@@ -1,1 +1,1 @@
-"""What operators do to their arguments, and the form of their results."""
+"""The effects of operators on their arguments, and the form of their results."""

@@ -1,4 +1,4 @@
-"""Process starts: the wakes before a start, along the calls that lead to it."""
+"""Records process starts, each with the wakes that come before it on the calls that lead there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence in the target of the new process, and for and against a forkserver."""
+"""Evidence about the target of the new process, and about a forkserver."""
 
 from __future__ import annotations
 

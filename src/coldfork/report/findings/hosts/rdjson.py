@@ -64,5 +64,5 @@ def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
 
 
 def _is_of_whole_lines(edit: Edit) -> bool:
-    # Only for the first column of a line is the byte offset known.
+    # The byte offset is known only for the first column of a line.
     return edit.column == edit.end_column == 1

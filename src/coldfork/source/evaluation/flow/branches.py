@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, needing, under, union
 
-#: How a condition begins that merely says which of several values was taken.
+#: The beginning of a condition that merely says which of several values was taken.
 TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 

@@ -22,7 +22,7 @@ _BEGINNING = b'{"event":"header"'
 def chosen_place(file: Path) -> Path:
     """Create the recording that the user named, and return its path; never overwrite any other kind of file.
 
-    The recording stays locked while this process lives: two programs must not write to the same one.
+    It stays locked while this process lives: two programs in one recording would share one verdict.
     """
     place = Path(os.path.realpath(file))
     try:
@@ -32,7 +32,8 @@ def chosen_place(file: Path) -> Path:
             raise UsageError(f"{file} is not a recording, and is not overwritten")
         if place.exists():
             _take(place, file)
-            # Unlink the old file, so that processes of an earlier program keep writing to it and not to ours.
+            # Unlink the old file, so that processes of an earlier program keep writing to that one and not to
+            # ours.
             with suppress(OSError):
                 place.unlink()
         _make(place, os.O_TRUNC)
@@ -59,7 +60,7 @@ def _lock(place: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise UsageError(f"{file} is in use by another recording; name another file with --output") from None
+        raise
     except OSError:
         pass
     return descriptor
@@ -101,7 +102,7 @@ def _made_new(folder: Path) -> Path:
         with suppress(FileExistsError):
             _make(place, os.O_EXCL)
             return place
-    raise FileExistsError(17, "too many recordings began in this second")
+    raise FileExistsError(17, "a hundred recordings began in this second")
 
 
 def _make(place: Path, how: int) -> None:
@@ -110,7 +111,7 @@ def _make(place: Path, how: int) -> None:
 
 
 def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
-    """Return the state folder; None if the environment does not determine it."""
+    """Return the state folder; None if the environment does not determine one."""
     named = user_state(environment, platform)
     return None if named is None else Path(os.path.realpath(named))
 

@@ -22,7 +22,7 @@ from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.report.formats import renderer
 
 UNJUDGED = 125
-"""The status by which `git bisect run` knows that a commit cannot be tested."""
+"""The status that tells `git bisect run` that a commit cannot be tested."""
 STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
 RULES = ("device-init-at-import", "driver-init-at-import")
 
@@ -31,13 +31,13 @@ Examples:
   coldfork probe engine.api                        does importing it wake a device, and which line?
   coldfork probe --virtual h100 engine.api         on a machine without a GPU
   coldfork probe --all engine --format json        every module of a package
-  coldfork probe --python .venv/bin/python engine  with that environment's packages
+  coldfork probe --python .venv/bin/python engine  as that environment has it
   git bisect run coldfork probe --virtual h100 engine.api
 
 \b
 Exit status: 0 cold, 1 woken, 125 an import failed or could not be judged (git bisect skips the commit),
-2 wrong usage, 130 interrupted: what was found by then is printed. With several modules, 1 takes
-precedence over 125.
+2 wrong usage, 130 interrupted: what was found by then is printed. If several modules were named, one that
+wakes a device counts before one that could not be judged.
 Next: coldfork rule device-init-at-import says what to write instead.
 """
 
@@ -54,7 +54,7 @@ Next: coldfork rule device-init-at-import says what to write instead.
 @click.option(
     "--in-forked-child",
     is_flag=True,
-    help="Import in a forked child, like a worker that is forked before anything is imported.",
+    help="Fork first and import in the child, as a worker does that is forked before anything is imported.",
 )
 @options.options(PROBE_SETTINGS)
 @debug_option
@@ -71,15 +71,14 @@ def probe(
     """Import modules in fresh interpreters, and name the line that woke a device.
 
     MODULE is a dotted name as in an import statement, found as `python -c 'import MODULE'` would find it from
-    the current folder. Each is imported in its own interpreter, which records what is initialised, by which
-    line and through which imports. A module that wakes a device is imported a second time, to find the exact
-    call.
+    the current folder. Each is imported in its own interpreter, which is watched: what it initialises, by
+    which line, through which imports. A module that wakes a device is imported a second time, to see the
+    exact call.
     """
     try:
         settings = options.resolve(context, configuration.read(Path()))
     except ConfigurationError as error:
-        # The configuration of an old commit may be invalid today, but `git bisect` must not call the commit
-        # bad.
+        # The configuration of an old commit may be invalid today; `git bisect` must not call the commit bad.
         output.note(str(error))
         context.exit(UNJUDGED)
     from coldfork.launch.plumbing.ask import command_signals
@@ -108,17 +107,6 @@ def _probe(
     wanted = (*modules, *(module for package in packages for module in modules_of(package, setup)))
     with ProgressBar(sys.stderr, guesses=True) as bar:
         return probe(ProbeRequest(wanted, setup, settings["jobs"]), bar.update)
-
-
-def refuse_name(name: str) -> None:
-    """Refuse a name that no import statement could contain."""
-    if all(part.isidentifier() for part in name.split(".")):
-        return
-    hint = ""
-    if name.endswith(".py"):
-        dotted = name.removesuffix(".py").strip("./").removeprefix("src/").replace("/", ".")
-        hint = f"; write {dotted} if it is imported by that name"
-    raise UsageError(f"{name!r} is not the name of a module{hint}")
 
 
 def _deliver(probing: Probing, settings: dict[str, Any]) -> None:

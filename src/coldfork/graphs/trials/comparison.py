@@ -1,4 +1,4 @@
-"""Comparisons of replays with fresh eager runs, on input values that the warm-up did not see."""
+"""Comparisons of replays with fresh eager runs, on input values that the warm-up never saw."""
 
 from __future__ import annotations
 
@@ -51,16 +51,12 @@ _SEEDS = (11, 23, 37)
 """The seeds of the trials of each batch."""
 _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
-"""The time limit of a fresh run, as a multiple of the time that its capture took."""
+"""The limit of a fresh run, as a multiple of the time that its capture took."""
 _LIMIT_FAR_AWAY = 20.0
 """The limit in seconds for runs on values that the program may never meet."""
-_FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
-"""Further steps to try if the host reads inputs: for all sizes together, and the least and most for each."""
-_NO_OTHER_VALUES = "the forward function uses the same values in every run"
-_PREPARED_ALIKE = (
-    ("prepare= fills in the same values for every seed"),
-    "let it fill in different values for each seed",
-)
+_NO_OTHER_VALUES = "the forward function took no other values than those that were there"
+_PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
+_BEGIN_COLD = "check in a process that has served no batch, or allow it by name if it is part of the model"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
 Named = Iterable[tuple[str, Any]]
@@ -69,10 +65,10 @@ Named = Iterable[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The memory that a batch used during its capture."""
+    """Memory that a batch used during its capture."""
 
     inputs: frozenset[int]
-    """Memory from before the check that was read, and that gets new values in each step."""
+    """Memory from before the check that was read, and that holds new values in each step."""
     rebuilt: frozenset[int]
     """Memory that was written while the captured state was built."""
 
@@ -90,7 +86,7 @@ class Comparison:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
-        # Copies compute at the same time, and more threads than cores would slow them down.
+        # Copies compute at the same time, and more threads than cores would slow each other down.
         self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
         self._prepare = prepare
@@ -100,7 +96,7 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        # Imported here, so that no copy of this process has to import it.
+        # Imported here, so that no copy of this process has to import the module.
         importlib.import_module("torch.fx.experimental.symbolic_shapes")
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
@@ -113,7 +109,7 @@ class Comparison:
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
-        """In a standby copy, map large memory to a file, so that further copies of this memory are cheap."""
+        """Map large memory to a file in a standby copy, so that further copies of this memory are cheap."""
         declared = (*self._persistent, *(self._inputs or ()))
         fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
         prepare()
@@ -143,8 +139,8 @@ class Comparison:
         return outcome
 
     def _mirrored(self, question: Question, limit: float) -> tuple[Way | None, Answer]:
-        """Capture again after a warm-up on these values: remains of a warm-up on zeros might not show."""
-        # Only piecewise batches are compiled again, because this is slow: the compiler cuts them into pieces.
+        """Capture again after a warm-up on these values; leftovers of one on zeros might not show."""
+        # Only piecewise batches are compiled again, which takes long: the compiler cuts them into pieces.
         compiled = self._descriptors[question.number].mode is Mode.PIECEWISE
         answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
         if not answer.given:
@@ -183,7 +179,7 @@ class Comparison:
         kept = seen.rebuilt | {view.key for view in self._persistent}
         return Question(
             self._descriptors.index(batch.descriptor),
-            # Persistent memory also gets new values, because the program keeps it up to date for each batch.
+            # Persistent memory also gets new values: the program keeps it up to date for each batch.
             inputs := tuple(dict.fromkeys((*self._inputs_of(seen), *self._persistent))),
             (BOLD,) * len(inputs),
             _SEEDS[0],
@@ -233,7 +229,7 @@ class Comparison:
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
             if number == 0:
-                # Only after the first trial, because a run that hangs would also hang here.
+                # Only after the first trial, because a run that hangs would hang here as well.
                 mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
@@ -256,7 +252,7 @@ class Comparison:
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
-        """Return the questions for each batch: with different seeds and, without `prepare`, bolder values."""
+        """Return the questions for each batch: different seeds and, without `prepare`, bolder values."""
         asking = [question] * len(_SEEDS)
         if not question.prepared:
             asking = [question, wildly(question), with_contrary_flags(question)]
@@ -266,7 +262,7 @@ class Comparison:
         return [first, second, replace(last, deciding=deciding)]
 
     def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
-        """Compare a replay with one fresh run; if they differ, also with one of compiled functions."""
+        """Compare a replay with one fresh run; if they differ, try a fresh run with compiled functions."""
         judged = judge.judge(trial, way.try_out)
         if judged.differs and way.compiled and times_compiled():
             # Compiled code may draw other random numbers than eager code. On milder or other values, a run
@@ -289,7 +285,7 @@ class Comparison:
     def _far_away(
         self, batch: Any, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
-        """If the host reads inputs that may decide which operators run, yield further fresh runs."""
+        """Yield further fresh runs if the host reads inputs that may decide which operators run."""
         if not question.deciding or not fresh.decisions.inputs:
             return
         brief = self._running(min(limit, _LIMIT_FAR_AWAY))
@@ -305,7 +301,7 @@ class Comparison:
             yield from others.on_other_values(far, answer)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
-        """Return the question with values that the program accepts, and the answer if it accepts all."""
+        """Return the question with values that the program accepts, and the answer if it accepts them all."""
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
         if question.prepared or not choosable:
             return question, None

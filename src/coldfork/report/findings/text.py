@@ -26,7 +26,7 @@ from coldfork.report.shared.wrapping import whole
 
 _MOST_SKIPPED = 5
 _HANG = 4
-"""How far continuation lines of a closing line are indented."""
+"""The indent at which a closing line is continued."""
 
 
 def render(report: Report, options: Options) -> str:
@@ -93,7 +93,7 @@ class _Page:
         count = plural(len(skipped), "file")
         them = "it" if len(skipped) == 1 else "them"
         yield from self._sheet.flow(
-            f"{count} could not be read, so it is unknown what importing {them} does:", _HANG
+            f"{count} could not be read, so nothing is known about what importing {them} does:", _HANG
         )
         for file in skipped[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(file.path, None))
@@ -119,7 +119,7 @@ class _Page:
             place = self._sheet.paint("place", self._entries.place(one.path, one.line))
             which = f"{self._sheet.say(one.module)} takes too long to follow to its end"
             yield from self._sheet.flow(
-                f"{which}, so findings may be missing; the budget ended at {place}", _HANG
+                f"{which}, so something may be missed; the budget ended at {place}", _HANG
             )
         rest = []
         if len(own) > _MOST_SKIPPED:
@@ -179,11 +179,14 @@ class _Page:
         profiles = self._sheet.letters.clean(" and ".join(report.profiles))
         return f"{self._sheet.paint('clean', verdict)} on {profiles}: looked at {examined(report.statistics)}"
 
-
-def _next_command(report: Report) -> tuple[str, str] | None:
-    """Return a command that the user can type next, and its purpose."""
-    if report.gone:
-        return "coldfork baseline prune", "drops findings that no longer occur from the baseline"
-    if report.failing:
-        return "coldfork baseline write", "accepts today's findings, so that only new ones fail"
-    return None
+    def _next_command(self) -> tuple[str, str] | None:
+        """Return a command that the user can type next, and its purpose."""
+        if self._report.gone:
+            return "coldfork baseline prune", "drops from the baseline what is no longer found"
+        if not self._report.failing:
+            return None
+        if self._report.fixes:
+            failing = next(cause for cause in self._report.causes if self._options.fails(cause))
+            rule = self._selection.first(failing).rule
+            return f"coldfork rule {rule}", "says what it means and what to write instead"
+        return shlex.join((*self._options.command, "--fix")), "mends what it can"

@@ -170,7 +170,7 @@ def test_a_server_that_is_stopped_leaves_one_file_and_no_process(tmp_path: Path)
         processes = crew(server)
     finally:
         server.stop()
-    assert not any(map(alive, processes))
+    until(lambda: not any(map(alive, processes)), "nothing is left of it")
     assert sorted(path.name for path in (tmp_path / "data").glob("jobs*")) == ["jobs.sqlite3"]
     assert server.left() == []
 

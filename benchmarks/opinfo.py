@@ -108,12 +108,17 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
     return [case for case in found if not names or case.name in names or case.operator.name in names]
 
 
-def _database() -> list[Any]:
+def with_torchs_tests() -> None:
+    """Let torch's databases of tests be imported where a package that its test cases need is missing."""
     if "expecttest" not in sys.modules and importlib.util.find_spec("expecttest") is None:
         # Torch's own test cases derive from a class of it; the database beside them needs nothing of it.
         stand_in: Any = ModuleType("expecttest")
         stand_in.TestCase = unittest.TestCase
         sys.modules["expecttest"] = stand_in
+
+
+def _database() -> list[Any]:
+    with_torchs_tests()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from torch.testing._internal import common_methods_invocations as database
@@ -194,7 +199,8 @@ def judge(operator: Any, sample: Any, mode: Callable[[], Any], backend: str = ""
             return "replay-fails", _first_line(error)
         if any("empty" in record.name for record in graph.records) and len(graph.records) == 1:
             return "uninitialised", "nothing is computed, so there is nothing to compare"
-        verdict = compared([expected, eager.tensors], [got, virtual.tensors])
+        replayed = [got, virtual.tensors, virtual.state]
+        verdict = compared([expected, eager.tensors, eager.state], replayed)
         if verdict[0] != "value-differs" or backend:
             return verdict
         # Some operators that are made of others take another way as soon as any mode watches.
@@ -202,7 +208,10 @@ def judge(operator: Any, sample: Any, mode: Callable[[], Any], backend: str = ""
         torch.set_rng_state(state)
         with Watching():
             expected = watched.call()
-        if compared([expected, watched.tensors], [got, virtual.tensors])[0] == "equal":
+        if (
+            compared([expected, watched.tensors, watched.state], [got, virtual.tensors, virtual.state])[0]
+            == "equal"
+        ):
             return "equal-if-watched", verdict[1]
         return verdict
 
@@ -211,7 +220,7 @@ class Call:
     """A call with tensors of its own, laid out as the sample has them."""
 
     def __init__(self, operator: Any, sample: Any) -> None:
-        self._operator = operator
+        self._operator = operator.anew() if hasattr(operator, "anew") else operator
         self._known: dict[int, Any] = {}
         self._originals: list[Any] = []
         self.input = self._copy(sample.input)
@@ -223,6 +232,11 @@ class Call:
     def tensors(self) -> list[Any]:
         """The tensors given, which the operator may have changed."""
         return list(self._known.values())
+
+    @property
+    def state(self) -> list[Any]:
+        """The tensors that the operator itself keeps."""
+        return list(getattr(self._operator, "state", ()))
 
     def call(self) -> Any:
         return self._operator(self.input, *self.args, **self.kwargs)

@@ -49,6 +49,15 @@ def poison_storage(storage: Any, dtype: Any) -> None:
         flat.fill_(value)
 
 
+def is_poisoned(tensor: Any) -> bool:
+    """Return whether the first element of a tensor holds poison; True if only bytes can serve as poison."""
+    value = poison_value(tensor.dtype)
+    if value is None or not tensor.numel():
+        return True
+    first = tensor[(0,) * tensor.dim()]
+    return bool(first.isnan() if value != value else first == value)
+
+
 _uses = torch._C._storage_Use_Count
 
 

@@ -9,7 +9,15 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.compiled.kernels import Kernels
-from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Poisoning, poison, poison_storage
+from coldfork.virtual.capturing.memory import (
+    Holdings,
+    Kind,
+    Memory,
+    Poisoning,
+    is_poisoned,
+    poison,
+    poison_storage,
+)
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
 from coldfork.virtual.capturing.operators.schemas import (
@@ -121,6 +129,7 @@ class Recorder(UncompiledMode):
                 spared = self._spared(operator, blind, args, kwargs)
                 hidden = {id(use) for use in blind if use not in spared}
                 read = [use for use in uses if id(use) not in hidden]
+        self._require_no_host_values(read)
         results: list[Any] = []
         fresh: list[Use] = []
         for alias, result in zip(operator.aliases, plan.results, strict=False):
@@ -254,10 +263,7 @@ class Recorder(UncompiledMode):
     def _lift(self, operator: Operator, args: Any, kwargs: Any) -> Any:
         tensor = args[0]
         if tensor.dim() and tensor.numel():
-            raise self.refuse(
-                "a tensor made from values of the host",
-                "is copied from pageable memory, for which the host waits; make it before the capture",
-            )
+            raise self.refuse(*_FROM_HOST)
         memory = self._remember(Kind.CONSTANT, tensor.untyped_storage(), None, tensor.dtype)
         memory.held = 0
         return operator.call(*args, **kwargs)
@@ -291,10 +297,25 @@ class Recorder(UncompiledMode):
                     "copies from the device to pageable memory; make the tensor before the capture",
                 )
 
+    def _require_no_host_values(self, read: list[Use]) -> None:
+        """Refuse new memory that holds values, which only the host can have written: nothing ran yet."""
+        records = self.region._records
+        for use in read:
+            born = use.memory.born
+            if use.memory.kind is Kind.POOL and born is not None and born < len(records):
+                if records[born].operator.way is Way.EMPTY and not is_poisoned(use.tensor):
+                    raise self.refuse(*_FROM_HOST)
+
     def end(self) -> None:
         """End the recording, and drop the data that only recording needs."""
         self.capturing = False
         self._memories.clear()
+
+
+_FROM_HOST = (
+    "a tensor made from values of the host",
+    "is copied from pageable memory, for which the host waits; make it before the capture",
+)
 
 
 def _given_for(arguments: Iterable[Argument], args: Any, kwargs: Any, uses: list[Use]) -> list[Use]:

@@ -15,6 +15,7 @@ from inline_snapshot import snapshot
 
 from coldfork import __version__
 from coldfork.cli import main
+from coldfork.cli.front import WIDEST, help_text
 from coldfork.cli.main import COMMANDS, cli
 
 Run = Callable[..., Result]
@@ -84,6 +85,12 @@ Commands:
   Exit status of check: 0 nothing found, 1 findings, 2 the check itself failed.
   Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
 """)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 99, 100, 160])
+def test_the_help_that_needs_no_click_is_the_one_that_click_writes(columns: int) -> None:
+    written = CliRunner().invoke(cli, ["--help"], terminal_width=max(min(columns, WIDEST) - 2, 50))
+    assert help_text(COMMANDS, columns) == written.stdout
 
 
 def test_summaries_are_those_of_the_commands() -> None:

@@ -137,9 +137,7 @@ def test_the_hashes_are_those_of_the_files(tmp_path: Path) -> None:
     universal = wheel(tmp_path, {})
     source = tmp_path / "coldfork-9.8.7.tar.gz"
     source.write_bytes(b"")
-    statement = papers.provenance(
-        [source, universal], "0" * 40, "2026-11-28T00:00:00Z", {"hatchling": "1.27"}
-    )
+    statement = papers.provenance([source, universal], "0" * 40, {"hatchling": "1.27"})
 
     hashes = {subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]}
     assert hashes[source.name] == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -29,7 +29,7 @@ def write(work: Path, checkout: Path, built: Built, version: str, resolved: dict
     tools = {name: version_of(name) for name in ("hatchling", "auditwheel")}
     papers = {
         f"coldfork-{version}.cdx.json": bill(built.universal, version, resolved, made),
-        f"coldfork-{version}.intoto.json": provenance(built.all, commit, made, tools),
+        f"coldfork-{version}.intoto.json": provenance(built.all, commit, tools),
     }
     written = []
     for name, document in papers.items():
@@ -80,7 +80,7 @@ def bill(wheel: Path, version: str, resolved: dict[str, str], made: str) -> dict
     }
 
 
-def provenance(artifacts: list[Path], commit: str, made: str, tools: dict[str, str]) -> dict[str, Any]:
+def provenance(artifacts: list[Path], commit: str, tools: dict[str, str]) -> dict[str, Any]:
     """How the artifacts were built, as an in-toto statement. Who publishes them signs it."""
     return {
         "_type": "https://in-toto.io/Statement/v1",
@@ -96,10 +96,7 @@ def provenance(artifacts: list[Path], commit: str, made: str, tools: dict[str, s
                     *({"uri": f"pkg:pypi/{name}@{number}"} for name, number in tools.items()),
                 ],
             },
-            "runDetails": {
-                "builder": {"id": f"{BUILD_TYPE}:maintainer"},
-                "metadata": {"startedOn": made},
-            },
+            "runDetails": {"builder": {"id": f"{BUILD_TYPE}:maintainer"}},
         },
     }
 

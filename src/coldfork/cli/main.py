@@ -77,6 +77,17 @@ COMMANDS = {
 def main() -> NoReturn:
     """Run the command line and exit."""
     words = sys.argv[1:]
+    if words in (["--version"], ["-V"]):
+        # Editors and scripts ask it often, and click would take twice as long as Python's own start.
+        from coldfork import __version__
+
+        sys.stdout.write(f"coldfork {__version__}\n")
+        sys.exit(0)
+    if words in (["--help"], ["-h"]):
+        from coldfork.cli.front import columns_of_output, help_text
+
+        sys.stdout.write(help_text(COMMANDS, columns_of_output()))
+        sys.exit(0)
     if words[:1] == ["exec"]:
         # Scripts start sooner if neither click nor the other commands are loaded.
         from coldfork.cli import isolation

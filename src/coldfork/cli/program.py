@@ -12,22 +12,10 @@ import click
 from coldfork import __version__
 from coldfork.cli.conventions import debug_option
 from coldfork.cli.failures import DEBUG, ERROR, INTERRUPTED, explained, note
+from coldfork.cli.front import DESCRIPTION, EPILOG, WIDEST
 from coldfork.model.errors import UsageError
 
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-EPILOG = """\b
-Start here:
-  coldfork demo                            break and mend a small program, step by step
-  coldfork check src/                      what wakes a device when it is imported
-  coldfork check src/ --entry engine.api   only what importing engine.api runs
-  coldfork rule device-init-at-import      what a rule means and what to write instead
-  coldfork baseline write                  accept today's findings
-
-\b
-Exit status of check: 0 nothing found, 1 findings, 2 the check itself failed.
-Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
-"""
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": WIDEST}
 
 
 class Program(click.Group):
@@ -87,15 +75,11 @@ class Program(click.Group):
 def program(commands: Mapping[str, tuple[str, str]]) -> Program:
     """Return the whole command, with these subcommands."""
 
-    @click.group(cls=Program, epilog=EPILOG, context_settings=_CONTEXT)
+    @click.group(cls=Program, help=DESCRIPTION, epilog=EPILOG, context_settings=_CONTEXT)
     @click.version_option(__version__, "-V", "--version", message=f"coldfork {__version__}")
     @debug_option
     def cli() -> None:
-        """Keep the accelerator cold until the right process wakes it.
-
-        coldfork reads Python source, runs none of it, and names every line that initialises CUDA, ROCm, XPU,
-        OpenCL or JAX when a module is imported, with the whole chain of calls from that line to the device.
-        """
+        pass
 
     cli.commands_by_name = commands
     return cli

@@ -23,9 +23,7 @@ Known = Callable[[Profile], Catalogue]
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
 ) -> Known:
-    """Return a function that loads the library facts for a machine, in the versions that the code
-    will use.
-    """
+    """Return a function that loads what is known of libraries for a given machine, in the versions in use."""
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
     return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)

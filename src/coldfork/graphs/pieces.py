@@ -41,7 +41,7 @@ class Piece:
 
 
 def piece(function: Callable[..., Any]) -> Piece:
-    """Mark a function, which is part of a forward pass, to be captured in its own graph."""
+    """Have a function that is part of a forward pass captured in a graph of its own."""
     return Piece(function)
 
 

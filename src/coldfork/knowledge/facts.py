@@ -100,7 +100,7 @@ class Fact:
     despite: str = ""
     """A condition under which it happens even if the environment variable is set."""
     taken: str = ""
-    """The value that an argument must have for it, if it may have others; set at a call."""
+    """The value that an argument must have for the failure, if other values are possible; set at a call."""
 
     def softened(self) -> Fact:
         """Return the fact for a call that the management library answers first, so that the device stays

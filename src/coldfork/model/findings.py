@@ -146,7 +146,7 @@ class Report:
         return self.profile, *self.further
 
     def profile_of(self, accelerator: str | None) -> str:
-        """Return the profile of the check that concerned an accelerator."""
+        """Return the profile under which this accelerator was checked."""
         having = (name for name in self.further if accelerator in PROFILES[name].accelerators)
         main = PROFILES.get(self.profile)
         if main is None or accelerator in main.accelerators:

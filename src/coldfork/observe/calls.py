@@ -124,7 +124,7 @@ class Calls:
         return self._last.get(get_ident())
 
     def _others_wait(self) -> bool:
-        """Return True if all other threads were waiting at this thread's last step, and still are."""
+        """Return True if every other thread was already waiting at this thread's last step, and still is."""
         mine = self._last.get(get_ident())
         if mine is None or not self._inside:
             return False

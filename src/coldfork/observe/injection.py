@@ -94,8 +94,8 @@ class Injection:
         os.close(self._file)
 
     def seen(self, accelerator: str) -> Witness | None:
-        """Return the first caller of `cuInit` since the last call of this; None if none was seen, or for
-        others than CUDA.
+        """Return the first caller of `cuInit` since this was last called; None if there was none, or for an
+        accelerator other than CUDA.
         """
         if accelerator != "cuda" or self._signal is None:
             return None

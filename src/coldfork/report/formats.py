@@ -139,7 +139,7 @@ def renderer(shown: str, name: str) -> Callable[..., str]:
 
 
 def format_of_file(output: str | None) -> str:
-    """Return the format for a recording that a file name's suffix stands for; text for any other suffix."""
+    """Return the recording format that belongs to a file name's suffix; text if there is none."""
     if output is None:
         return "text"
     file = Path(output).name.lower()

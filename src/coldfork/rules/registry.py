@@ -149,7 +149,7 @@ def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
         findings += faults.attempt(
             partial(_listed, one, alone), [], effect.module, effect.path, effect.line, one.NAME
         )
-    if len(faults.noted) == before:  # only several effects together fail, or the fault has been recorded
+    if len(faults.noted) == before:  # no effect fails alone, or the fault is already on record
         faults.note(failed)
     return findings
 

@@ -328,7 +328,7 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
 
 
 def _entry(entry: str, found: Found, program: Program) -> str:
-    """Return the module name of an entry, which outside any package may also be a stem or a path."""
+    """Return the module name of an entry, which outside any package may also be its stem or path."""
     if program.finder.find(entry) is not None:
         return entry
     spelled = entry.removesuffix(".py")

@@ -103,7 +103,7 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
                 spelled = "[" in text and _SPELLED.search(text) is not None
                 width = len(text) if spelled else len(part)
                 if part is text and part is row.text and row.width == width:
-                    found.append(row)  # true of most rows, and avoids copying a large log
+                    found.append(row)  # most rows end here; this avoids copying a large log
                 else:
                     found.append(replace(row, text=part[:_LONGEST_JOINED], width=width))
     return found

@@ -35,7 +35,7 @@ class Write:
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """The operator and its line, which are the same for the same call in another run."""
+        """The operator and its line. They are the same for the same call in another run."""
         return self.name, self.where
 
     def __str__(self) -> str:

@@ -44,7 +44,7 @@ class Step:
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """The operator and its line, which are the same for the same call in another run."""
+        """The operator and its line. They are the same for the same call in another run."""
         return self.name, self.where
 
 

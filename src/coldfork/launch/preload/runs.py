@@ -221,7 +221,9 @@ class Run:
             yield item, LeftOut(event["module"] or item, Stain.SEEDS, reason, place, event["line"])
 
     def _differing(self, before: Run) -> Iterator[tuple[str, Event]]:
-        """Yield the generators whose state differs between two processes, each with the imported module."""
+        """Yield the generators whose state differs between the two processes, each with the module being
+        imported.
+        """
         earlier = {key: event for key, _, event in before._generators()}
         for key, item, event in self._generators():
             other = earlier.get(key)

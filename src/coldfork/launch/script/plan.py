@@ -43,7 +43,7 @@ class Prepared:
         self.directory = directory
         self.report = report
         self.job = job
-        """The supervisor's task; to complete the report is not part of it."""
+        """The task sent to the supervisor; completing the report is not part of it."""
         self.wanted = wanted
         """The server from which the script should be forked, if one was requested."""
 

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 OUTPUT_KEPT = 1 << 20
-"""The number of bytes in a result from each output's end; the files in the run directory hold more."""
+"""How many bytes of the end of each output a result keeps; the files in the run directory hold more."""
 
 
 @dataclass(frozen=True, slots=True)

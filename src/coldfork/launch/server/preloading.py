@@ -166,7 +166,9 @@ class Preload:
                 del current._inheriting
 
     def _leave_if_forked(self) -> None:
-        """End a child that an import has forked and that has returned here, because it is not the server."""
+        """End this process if an import forked it: it is then a child that ran on to here, and not the
+        server.
+        """
         if os.getpid() != self._home:
             os._exit(0)
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MARK = "COLDFORK_ZYGOTE"
-"""A variable of the server, its workers and everything they start, which finds them if their caller has died.
+"""A variable of the server, its workers and everything they start, by which they are found if their caller
+has died.
 """
 
 HELD = {

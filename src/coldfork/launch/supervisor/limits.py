@@ -66,7 +66,7 @@ def spoken(count: int) -> str:
 
 
 def spoken_cap(count: int) -> str:
-    """Return a cap in words, omitting a zero decimal, such as `2 GiB`."""
+    """Return a cap in words, such as `2 GiB`, without a decimal place that is zero."""
     return spoken(count).replace(".0 ", " ")
 
 

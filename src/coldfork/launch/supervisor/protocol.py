@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MARK = "COLDFORK_RUN"
-"""A variable of the script and everything it starts, which finds them if their supervisor is killed."""
+"""An environment variable by which the script's processes are found if their supervisor is killed."""
 CONTROL = 3
 PLAN = 4
 LOCK = 5

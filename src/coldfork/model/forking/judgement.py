@@ -132,7 +132,7 @@ KINDS: dict[str, Hold] = {
 _SAFE = {
     (Hold.POOL, Purpose.DATALOADER): "its worker sets PyTorch to one thread before it reads the data set",
 }
-"""Actions of workers of a known kind that make a thing harmless."""
+"""Why something held is harmless: what workers of a known kind do about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def examine(process: ProbedProcess) -> Reading:
 
 
 def survives_fork(process: ProbedProcess) -> bool:
-    """Return whether a forked child does without the pool, as it does unless the variable turns it on."""
+    """Return whether a forked child works without the pool; it does unless the variable turns the pool on."""
     setting = process.setting(VARIABLE)
     return setting is None or setting.lower() in _OFF
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def end_as(status: int) -> NoReturn:
-    """End at once in the way that this status, which `wait` returned for another process, describes."""
+    """End this process at once in the same way as another process, whose status `wait` returned."""
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else die_of(-code))
 

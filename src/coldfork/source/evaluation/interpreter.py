@@ -197,7 +197,9 @@ class Interpreter(ABC):
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        """Record that a package lacks a name imported from it, which is presumably a compiled module."""
+        """Record that a package lacks a name that is imported from it; the name is presumably a compiled
+        module.
+        """
 
 
 #: Follows a call of a modelled function, and returns the result; None if the model does not apply.

@@ -62,7 +62,7 @@ def _key(values: dict[str, str | None]) -> tuple[tuple[str, str | None], ...]:
 
 
 def being_set(name: str) -> Condition:
-    """Return the condition that a variable is set that is presumed to be unset."""
+    """Return the condition that a variable is set although it is presumed to be unset."""
     words = f"the environment variable {name} is set"
     return Condition(words=words, presumes=f"{name} is unset", variable=name)
 

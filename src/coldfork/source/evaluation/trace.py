@@ -48,7 +48,7 @@ class Wake(NamedTuple):
     link: Link
     remedy: str | None = None
     off: bool = False
-    """True if the path leaves the nominal path."""
+    """True if the path is not the one that the program is presumed to take."""
     unless: tuple[str, str] | None = None
     """An environment variable that would keep the device cold."""
 

@@ -24,7 +24,7 @@ _MACHINERY = (
     "torch.multiprocessing",
     "torch.utils.data",
 )
-"""Modules that fork for their callers; a warning points past them."""
+"""Modules that fork for their callers; a warning names the line that called them."""
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:

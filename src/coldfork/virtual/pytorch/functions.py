@@ -255,7 +255,7 @@ class Cudart(ModuleType):
     """A substitute for `torch._C._cudart`, which is CUDA's runtime library as torch shows it."""
 
     class cudaError(int):  # noqa: N801 (the name is CUDA's)
-        """A code of the runtime library."""
+        """An error code of CUDA's runtime library."""
 
         success = 0
 

@@ -6,7 +6,7 @@ firmware.
 
 - **ok**: all may be read and written.
 - **warn**: only some of the devices may be used.
-- **fail**: a file that every program needs is missing or closed, or all devices are.
+- **fail**: a file that every program needs is missing or may not be opened, or no device may be used.
 - **skipped**: there is no driver that would need one.
 """
 

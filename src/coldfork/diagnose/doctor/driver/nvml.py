@@ -1,4 +1,4 @@
-"""Whether NVML answers, NVIDIA's library that looks at devices without waking them.
+"""Whether NVML answers: NVIDIA's library that examines devices without waking them.
 
 It is loaded in a short-lived process, as `nvidia-smi` does. Frameworks count devices with it if they can, so
 that a parent stays cold; without it, counting wakes the driver.

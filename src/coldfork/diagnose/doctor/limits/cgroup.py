@@ -4,10 +4,10 @@ A container's limits are those of its group. Python and OpenMP count the machine
 start a thread for each of them.
 
 - **ok**: no limit that matters.
-- **warn**: fewer processors than programs count, with nothing that tells OpenMP; less memory than 4 GiB;
-  fewer than 1024 processes and threads.
-- **fail**: nine tenths of the processes and threads that it allows are there already.
-- **skipped**: this is not Linux, or no group shows.
+- **warn**: fewer processors than programs count, and no variable that tells OpenMP so; less memory than
+  4 GiB; fewer than 1024 processes and threads.
+- **fail**: nine tenths of the processes and threads that it allows exist already.
+- **skipped**: this is not Linux, or no group is visible.
 """
 
 from __future__ import annotations

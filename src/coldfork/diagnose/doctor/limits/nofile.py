@@ -3,7 +3,7 @@
 PyTorch passes each tensor between workers as an open file, and a server has one for each connection.
 
 - **ok**: 4096 and more.
-- **warn**: fewer, which a program can raise itself as far as the hard limit goes.
+- **warn**: fewer; a program can raise the limit itself, up to the hard limit.
 - **fail**: fewer than 256.
 - **skipped**: this system has no such limit.
 """

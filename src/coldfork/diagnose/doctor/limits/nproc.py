@@ -1,6 +1,6 @@
 """How many processes and threads this user may have: `ulimit -u`.
 
-Every thread counts, of all processes of the user together. Once they are used up, starting a pool fails with
+All threads of all the user's processes count. Once the limit is reached, starting a pool fails with
 "Resource temporarily unavailable".
 
 - **ok**: 4096 and more, or no limit.

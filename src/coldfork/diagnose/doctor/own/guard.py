@@ -4,9 +4,9 @@ The file that `coldfork guard install` writes is looked for beside the examined 
 and beside those on PATH. `--verbose` lists what an installed guard does not see.
 
 - **ok**: it is on in the examined Python; or it is nowhere, and the message says how to get it.
-- **warn**: COLDFORK_GUARD switches it off or holds no mode, or it is on in other Pythons and not in this
+- **warn**: COLDFORK_GUARD switches it off or names no mode, or it is on in other Pythons and not in this
   one.
-- **fail**: its file was damaged, or coldfork was removed from under it.
+- **fail**: its file was damaged, or coldfork has been removed since.
 - **skipped**: this is not Linux.
 """
 

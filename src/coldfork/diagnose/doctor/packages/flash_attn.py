@@ -1,7 +1,7 @@
 """Whether flash-attn fits the torch that is installed.
 
 Its wheels are named after the torch and the CUDA that they were built with, such as
-`2.8.3+cu12torch2.8cxx11abitrue`; the name of one that was compiled here says less, so its libraries are
+`2.8.3+cu12torch2.8cxx11abitrue`; the name of a wheel that was compiled here says less, so its libraries are
 examined.
 
 - **ok**: nothing speaks against it.

@@ -1,7 +1,8 @@
 """Whether the torch that is installed was built for this machine's driver.
 
-The build is read from `torch/version.py`; torch is not imported. A driver serves programs of its own CUDA
-and of older ones, and of newer minor releases of its major one where they ship code for the device.
+The build is read from `torch/version.py`; torch is not imported. A driver serves programs that were built for
+its own release of CUDA or an older one. It also serves newer minor releases of the same major release, if the
+program ships code for the device.
 
 - **ok**: the driver serves what torch was built for; or there is no accelerator, and torch needs none.
 - **warn**: a build for the CPU beside an NVIDIA driver; a build for CUDA without one; a build for a newer

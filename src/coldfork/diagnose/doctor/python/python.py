@@ -7,7 +7,7 @@ platform.
 - **warn**: a platform on which only part of coldfork works; a free-threaded build, in which many extensions
   switch the GIL on again when they are imported.
 - **fail**: an older Python.
-- **skipped**: the version does not show.
+- **skipped**: the version is unknown.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from 3.14 on, `spawn` on macOS and Windows. A forked child cannot use a device t
 - **ok**: `spawn` or `forkserver`; or `fork` if no package that uses devices is installed
   (a torch for the CPU does not count).
 - **warn**: `fork`, beside a framework that wakes devices.
-- **skipped**: the version of Python does not show.
+- **skipped**: the version of Python is unknown.
 
 It never fails: `fork` is harmless as long as the parent stays cold.
 """

@@ -3,8 +3,8 @@
 Every process creates its own pools: eight workers with a thread for each of 64 processors are 512 threads.
 
 - **ok**: they are not set, or they are numbers that suit the processors.
-- **warn**: a value is no number, exceeds the processors that this process may use, or two libraries are told
-  different numbers; or KMP_DUPLICATE_LIB_OK silences Intel's warning of two runtimes in one process.
+- **warn**: a value is not a number or exceeds the processors that this process may use; two libraries are
+  told different numbers; or KMP_DUPLICATE_LIB_OK silences Intel's warning of two runtimes in one process.
 
 It never fails, and is never skipped.
 """

@@ -3,8 +3,8 @@
 ## How it is told
 
 By the loader's `undefined symbol` where the symbol is PyTorch's or CUDA's, as the message of an ImportError,
-and by torchvision's missing operator. An undefined symbol of another library is a different story, and not
-told. The culprit is the line that imports the extension.
+and by torchvision's missing operator. Nothing is told about an undefined symbol of another library. The
+culprit is the line that imports the extension.
 
 ## What else it could be
 

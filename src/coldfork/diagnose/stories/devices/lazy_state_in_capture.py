@@ -5,16 +5,16 @@
 By coldfork's own words about such a graph: a `LeakError` of `coldfork.graphs`, or virtual capture's report of
 poison. By PyTorch's errors about a random generator in the wrong state. By `CUBLAS_STATUS_NOT_INITIALIZED`,
 if the stack or the rest of the log shows a capture, and by an illegal memory access, if the stack shows a
-replay; otherwise both mean something else, and are no story.
+replay; otherwise both mean something else, and no story is told.
 
 A replay that returns garbage writes no error at all. `coldfork check` finds the mistake in the source, and
 `coldfork.graphs.check` on the CPU.
 
 ## What else it could be
 
-For cuBLAS: a device whose memory is full, because cuBLAS needs some for its workspace. For a generator: a
-capture that broke off before, whose own error stands above. For an illegal access: a kernel with a bug of its
-own.
+For cuBLAS: a device whose memory is full, because cuBLAS needs some for its workspace. For a generator: an
+earlier capture that broke off; its error is further up in the log. For an illegal access: a kernel with a bug
+of its own.
 
 ## Reproduced
 

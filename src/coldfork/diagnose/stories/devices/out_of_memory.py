@@ -2,11 +2,12 @@
 
 ## How it is told
 
-By `CUDA out of memory` in an error that names other processes with memory on the same device, as
-PyTorch's does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other
-processes`), or where several processes of the log run out of memory. An older PyTorch names none; there it
-is told as possible if neither free nor reserved is what the device has. Any other error that names none is
-about a model that is too large, and no story; so is one whose neighbours hold no more than a context.
+By `CUDA out of memory` in an error that names other processes with memory on the same device, as PyTorch's
+does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other processes`), or
+where several processes of the log run out of memory. PyTorch before 2.1 names no process; there the story is
+told as possible if much of the device's memory is neither free nor reserved by PyTorch. In any other error
+that names no process, or only processes that hold little more than a context, the model is too large, and no
+story is told.
 
 ## What else it could be
 

@@ -3,11 +3,11 @@
 ## How it is told
 
 By PyTorch's error about a worker of a DataLoader that died of SIGBUS or about a tensor that it could not
-share, or by NCCL's error about its segment, which a warning of its own precedes.
+share, or by NCCL's error about its segment, which follows a warning of NCCL's.
 
 ## What else it could be
 
-A worker that reads a file which shrinks while it is mapped.
+A worker that reads a mapped file while the file shrinks.
 
 ## Reproduced
 

@@ -4,9 +4,9 @@
 
 By the errors of frameworks that still have something to set: TensorFlow's `Visible devices cannot be modified
 after being initialized`, JAX's `config should be updated before backends are initialized` and
-`jax.distributed.initialize() must be called before`, Lightning's and accelerate's that refuse to fork because
-CUDA is initialised. The line on the stack came too late; the line that woke the device came before it, and is
-the culprit only if a recording, a note of coldfork's or the sources name it.
+`jax.distributed.initialize() must be called before`, and the refusals of Lightning and accelerate to fork
+because CUDA is initialised. The line on the stack came too late; the line that woke the device came before
+it, and is the culprit only if a recording, a note of coldfork's or the sources name it.
 
 PyTorch's `CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env
 variable CUDA_VISIBLE_DEVICES after program start` says less. It is told as likely if an import made the

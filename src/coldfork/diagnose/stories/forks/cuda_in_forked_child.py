@@ -7,9 +7,9 @@ others: `Cannot re-initialize CUDA in forked subprocess`. Several workers that f
 
 The traceback ends in the worker's own line. It usually does not show what woke the device, which happened
 earlier, in the parent. The culprit is, in this order: what a recording or a note of coldfork's in the log
-names; the line of a module or of a class body that an import in the child was running, as that line wakes
-every process that imports it; the one cause that `coldfork check` is certain of, in the sources that the log
-names. Otherwise it is the line of the child that used the device, and there may be suspects with their
+names; the line of a module or class body that an import in the child was running, because it wakes the device
+in every process that imports it; the one cause that `coldfork check` is certain of, in the sources that the
+log names. Otherwise it is the line of the child that used the device, and there may be suspects with their
 chains.
 
 ## What else it could be

@@ -6,7 +6,7 @@ By a dump of stacks: py-spy's, faulthandler's or gdb's, including those of its `
 where a forked child begins (`popen_fork.py`, `_launch`), and ends in libgomp's barrier, in the pool of polars
 or rayon, in XLA or in gRPC, is told as likely. With the Python calls alone it is told as possible, and only
 if the process does not wait for work: a worker that waits in a queue, in a pipe or in a lock of the program's
-own is idle, and no story.
+own is idle, and no story is told.
 
 ## What else it could be
 

@@ -2,8 +2,8 @@
 
 ## How it is told
 
-By the warning of CPython 3.12 and newer, or by JAX's. Both are only warnings: if anything follows, it is a
-hang. macOS instead kills a child whose Objective-C class was half initialised at the fork, and its words are
+By the warning of CPython 3.12 and newer, or by JAX's. Both are only warnings; the process may hang later.
+macOS instead kills a child whose Objective-C class was half initialised at the fork, and its words are
 recognised as well.
 
 ## What else it could be

@@ -5,7 +5,7 @@
 By pickle's errors (`Can't pickle local object`, `cannot pickle '_thread.lock' object`) where the stack shows
 that a process was being started or handed work: multiprocessing's `popen_spawn_*`, `popen_forkserver`, its
 reduction or its queues, or a spawned child's `spawn`, which does not find its target. pickle fails elsewhere
-too, and that is no story.
+too, but then no story is told.
 
 ## What else it could be
 

@@ -79,7 +79,9 @@ def die_with_parent(control: Callable[..., int]) -> None:
 
 
 def hear_of_parent(control: Callable[..., int], number: int) -> None:
-    """Have the kernel send this signal when the parent ends, or just its thread that forked this process."""
+    """Have the kernel send this signal when the parent ends, or when the thread that forked this process
+    ends.
+    """
     control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 

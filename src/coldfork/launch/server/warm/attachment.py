@@ -63,7 +63,7 @@ class Handover:
 
 
 def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
-    """Have a server start a script with its modules already imported; return why if none can."""
+    """Have a server start a script with its modules already imported; if none can, return the reason."""
     obstacle = _obstacle(wanted, captured=handover.given is not None)
     if obstacle is not None:
         return Cold(obstacle)

@@ -98,7 +98,7 @@ class Script:
                 try:
                     os.close(number)
                 except OSError:
-                    # This was the descriptor used to read the list, which is closed already.
+                    # This descriptor was used to list the folder, and is already closed.
                     continue
         os.set_inheritable(self._channel, True)
         if self._plan.cwd is not None:

@@ -1,4 +1,4 @@
-"""Reads a `Recording` from a file; if the file is none, raises an error that says so."""
+"""Reads a `Recording` from a file; raises an error if the file does not contain one."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ class _Lives:
                 return
 
     def _exit(self, life: Life, line: ExitLine) -> None:
-        """Record an end, which may have two lines: the process's own with states, its parent's with the
+        """Record a process's end. It may have two lines: the process's own with states, its parent's with the
         status.
         """
         if line.python:

@@ -211,9 +211,7 @@ def _reached_from(value: Value) -> Iterable[Value]:
 
 
 def _names_in(code: object) -> tuple[set[str], set[str]]:
-    """Return all words in a piece of lowered code, which include every name; and the names declared
-    `nonlocal`.
-    """
+    """Return all words in a piece of lowered code, names included, and the names declared `nonlocal`."""
     mentioned: set[str] = set()
     rebound: set[str] = set()
     waiting = [code]

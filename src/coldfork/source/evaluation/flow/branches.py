@@ -161,7 +161,9 @@ class Branches:
         return FALLS
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
-        """Return the conditions for the code after the join to run: that no path was taken that ends here."""
+        """Return the conditions under which the code after the join runs: no path that ends here was
+        taken.
+        """
         left = [
             branch.condition
             for branch in self.done

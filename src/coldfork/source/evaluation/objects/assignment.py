@@ -200,8 +200,8 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
 
 
 def _forget_items(frame: Frame, receiver: Value) -> None:
-    """Forget a list's items after an assignment to an item; one into an unknown object makes later results
-    uncertain.
+    """Forget a list's items after an assignment to one of them. If the object is unknown, doubt later
+    results.
     """
     if isinstance(receiver, Sequence):
         forget(receiver)

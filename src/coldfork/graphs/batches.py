@@ -54,7 +54,9 @@ def unguarded() -> None:
 def making(
     create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
 ) -> Make:
-    """Return a function that makes forward functions, on the states of another manager if they are given."""
+    """Return a function that makes the forward function of a batch; with `states`, it uses the states of
+    another manager.
+    """
     create: Any = create_forward
     if states is None:
         made: Make = create

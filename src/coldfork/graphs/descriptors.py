@@ -19,7 +19,7 @@ class Mode(Enum):
     PIECEWISE = "piecewise"
     """The parts marked with `piece`; the code between them runs eagerly."""
     FULL = "full"
-    """All of it, in one graph."""
+    """The whole pass, in one graph."""
 
 
 class Phase(Enum):

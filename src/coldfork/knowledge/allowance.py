@@ -21,7 +21,7 @@ class Share(Enum):
     NEWEST = auto()
     """The newest one, which an installer takes, but not all."""
     SOME = auto()
-    """Only older ones."""
+    """Only some of the allowed versions, which are older than the others."""
     NONE = auto()
 
 

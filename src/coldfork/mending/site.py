@@ -25,7 +25,7 @@ class Use:
     deferred: bool
     """True inside a function's body, which importing the module does not run by itself."""
     functions: tuple[Function | ast.Lambda, ...]
-    """The functions whose bodies contain it, the outermost first."""
+    """The functions whose bodies contain the name, the outermost first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Import(NamedTuple):
     line: int
     target: str
     sure: bool
-    """True if no condition applies to it."""
+    """True if the import depends on no condition."""
     tried: bool = False
     """True inside a `try` that continues if a library is missing."""
 

@@ -266,7 +266,7 @@ class Trace:
     line: int
     """The line that is reported: that of the enclosing statement that was reached, or 0 if none was."""
     text: str
-    """The text of that line."""
+    """The source text of the reported line."""
     visits: tuple[Visit, ...]
     modules: int
     """The number of modules that were followed."""

@@ -59,7 +59,7 @@ class ModuleProbe:
     waker: Waker | None = None
     """The import-time site that woke it first."""
     text: str = ""
-    """The source line of that site."""
+    """The source text of the waker's line."""
     wakes: tuple[Wake, ...] = ()
     """Everything that woke, in order, including runtimes that do not survive a fork."""
     failure: Failure | None = None

@@ -36,7 +36,7 @@ class Threads:
     untraced: int = 0
     """The number of threads that could not be traced to what started them."""
     reason: str | None = None
-    """Why they could not be told apart."""
+    """Why the kinds of threads could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True)

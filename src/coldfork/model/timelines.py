@@ -200,7 +200,7 @@ class Damage:
     lines: int = 0
     """The number of whole lines that could not be read."""
     first: int | None = None
-    """The line number of the first of them."""
+    """The number of the first unreadable line."""
     reason: str = ""
     """Why the first one could not be read."""
     cut_short: bool = False

@@ -24,7 +24,7 @@ _INSTEAD = {
 
 @cache
 def watch() -> None:
-    """Have this checked at the end of this program."""
+    """Check this when the program ends."""
     atexit.register(_tell, os.getpid())
 
 

@@ -65,12 +65,11 @@ stays, and hides the name from some type checkers.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows import statements, parent packages included, to the waking
-  call. An `if` around the import makes the finding conditional and is quoted. In the text output the
-  finding belongs to the entry of the line that wakes the device. It has an entry of its own where
-  several files behind it import packages from outside that wake, and mending it alone keeps more
-  modules cold than mending any one of these files; and under a baseline where it is a new way to an
-  accepted line.
+- **Static**: `coldfork check` follows import statements, parent packages included, to the waking call. An
+  `if` around the import makes the finding conditional and is quoted. In the text output the finding belongs
+  to the entry of the line that wakes the device. It has an entry of its own in two cases: if several files
+  behind it import outside packages that wake the device, and mending this line alone keeps more modules cold
+  than mending any one of those files; and, under a baseline, if it is a new way to an accepted line.
 - **Runtime**: `coldfork probe PACKAGE` lists the imports that led to the waking line, outermost
   first; the re-export reported here is one of them.
 

@@ -22,7 +22,7 @@ class NotSimulatedError(ColdforkError, RuntimeError):
         self.what = what
         """The thing that the device was asked to do."""
         self.instead = instead
-        """Advice on how to do it instead."""
+        """Advice on what to do instead."""
 
     def __str__(self) -> str:
         return f"coldfork's virtual device does not simulate {self.what}; {self.instead}"
@@ -43,7 +43,7 @@ class CaptureError(ColdforkError, RuntimeError):
         self.what = what
         """The action, in words."""
         self.where = where
-        """The line of the program that did it."""
+        """The line of the program that performed the action."""
 
     def __str__(self) -> str:
         return self.message

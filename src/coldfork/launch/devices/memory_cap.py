@@ -233,7 +233,7 @@ class Frameworks:
     torch: bool = False
     """Whether torch is there, and its variable takes a fraction for the process."""
     old_torch: bool = False
-    """Whether torch is there, but too old for that."""
+    """Whether torch is there, but is too old to support that variable."""
     jax: bool = False
     new_jax: bool = False
     """Whether a JAX is there that knows the newer of the two variables for a fraction."""

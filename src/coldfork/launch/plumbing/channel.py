@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 LONGEST = 65_536
-"""The longest message."""
+"""The largest size of a message, in bytes."""
 RAISED = "raised"
 STAINED = "stained"
 """The faults of a module: its import raised an error, or left a process that must not fork."""

@@ -91,7 +91,7 @@ class Limits:
         self, memory: int | None, cpu: float | None, device_memory: dict[str, Any] | None = None
     ) -> None:
         self.memory = memory
-        """Bytes for all processes together."""
+        """The most memory, in bytes, of all processes together."""
         self.cpu = cpu
         """Seconds of processor time for all processes together."""
         self.device_memory = device_memory

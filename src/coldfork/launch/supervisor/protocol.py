@@ -25,7 +25,7 @@ CONTROL = 3
 PLAN = 4
 LOCK = 5
 LONGEST = 65_536
-"""The longest message."""
+"""The largest size of a message, in bytes."""
 _PIECE = 8192
 """This many characters of any kind fit into a message."""
 

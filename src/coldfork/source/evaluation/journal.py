@@ -40,7 +40,7 @@ class Rebinding(NamedTuple):
 
     values: tuple[tuple[Any, Value], ...]
     generation: int
-    """The number of the state after that."""
+    """The number of the state after these changes."""
 
 
 class Journal:

@@ -144,7 +144,7 @@ class Start(NamedTuple):
     before: Wake | None = None
     """The surest wake in this process before the start."""
     sure: bool = False
-    """True if that wake is certain."""
+    """True if the earlier wake is certain."""
     imports: tuple[Edge, ...] = ()
     """The imports that functions on the path have run before the start."""
     child: Wake | None = None

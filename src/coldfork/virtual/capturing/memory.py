@@ -203,7 +203,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.graphs: int = 0
-        """The number of graphs captured with it."""
+        """The number of graphs captured with the pool."""
         self._alive = weakref.WeakSet[Any]()
         self._free: dict[int, deque[Block]] = {}
 

@@ -22,7 +22,7 @@ class CannotBeSentError(ColdforkError, pickle.PicklingError):
         super().__init__(message, user, name, kind)
         self.message = message
         self.user = user
-        """The function or class that refers to it."""
+        """The function or class that refers to the object."""
         self.name = name
         """The global, variable or attribute that holds it."""
         self.kind = kind

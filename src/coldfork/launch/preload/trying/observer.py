@@ -46,7 +46,7 @@ class Observer:
         self._home = get_ident()
 
     def install(self) -> None:
-        """Observe imports, variables and the lines that start things from now on."""
+        """From now on, observe imports, variables and the lines that start something."""
         self._imports.install()
         self.variables.listen()
         self.starts.listen()

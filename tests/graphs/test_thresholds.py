@@ -109,7 +109,7 @@ def checked(decide: Callable[[Any], Any], holder: str = "attribute", captured: i
 
 
 @pytest.mark.must_hold
-@pytest.mark.parametrize("name", some(BY_THE_LONGEST, 2))
+@pytest.mark.parametrize("name", some(BY_THE_LONGEST, 3))
 def test_a_choice_by_a_length_that_is_far_away_is_found(name: str) -> None:
     decide = BY_THE_LONGEST[name]
     report = checked(lambda lengths: decide(int(lengths.max())))

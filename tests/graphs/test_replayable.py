@@ -10,9 +10,11 @@ from coldfork.graphs import (
     BatchDescriptor,
     CaptureFailedError,
     LeakError,
+    LeakKind,
     Mode,
     Phase,
     assert_replayable,
+    check,
     current_state,
 )
 from tests.graphs.engine import FULL, TOKENS, Engine
@@ -83,6 +85,33 @@ def test_values_of_the_callers_own_are_compared_too() -> None:
 
     with pytest.raises(AssertionError, match="FULL tokens=6: output 0 of a replay is not what an eager run"):
         assert_replayable(stranger, [FULL], inputs=inputs, values=lambda one: {"x": torch.ones(4)})
+
+
+SCALES = {3: 2.0, 917: 5.0}
+
+
+def by_code(*, leaks: bool) -> tuple[Any, dict[str, Any]]:
+    """A program that takes two codes alone, and reads the code on the host if it leaks."""
+    x, codes = torch.zeros(4), torch.tensor([3])
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        scale = SCALES[int(codes[0])]
+        return (lambda mode: x * (scale if leaks else torch.where(codes == 3, 2.0, 5.0))), None
+
+    return create, {"x": x, "codes": codes}
+
+
+def test_a_check_compares_values_of_the_callers_own_too() -> None:
+    create, inputs = by_code(leaks=True)
+    assert check(create, [FULL], inputs=inputs).answer == "not compared"
+    chosen: dict[str, Any] = {"inputs": inputs, "values": lambda one: {"codes": torch.tensor([917])}}
+    found = check(create, [FULL], **chosen).leaks
+    assert [leak.kind for leak in found] == [LeakKind.CONSTANT]
+    assert inputs["codes"].tolist() == [3]
+    create, chosen["inputs"] = by_code(leaks=False)
+    assert check(create, [FULL], **chosen).answer == "clean"
+    told = check(create, [FULL], inputs=chosen["inputs"], values=lambda one: {"code": torch.ones(1)})
+    assert "values= gives 'code', which is none of inputs=: x, codes" in str(told)
 
 
 def test_another_structure_of_results_is_told() -> None:

@@ -37,6 +37,7 @@ class Checker:
         allowed: Mapping[str, str],
         manner: Manner = _PLAINLY,
         prepare: Prepare | None = None,
+        choose: Prepare | None = None,
     ) -> None:
         kept = tuple((f"persistent[{number}]", one) for number, one in enumerate(persistent))
         fed = None if inputs is None else tuple(inputs)
@@ -46,7 +47,9 @@ class Checker:
         self._allowed = allowed
         self._against = reason_against(engine.device)
         self._comparison = (
-            None if self._against else Comparison(make, descriptors, kept, fed, engine, manner, prepare)
+            None
+            if self._against
+            else Comparison(make, descriptors, kept, fed, engine, manner, prepare, choose)
         )
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ def check(
     *,
     persistent: Iterable[Any] = (),
     inputs: Iterable[Any] | Mapping[str, Any] | None = None,
+    values: Inputs | None = None,
     prepare: batches.Prepare | None = None,
     allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
@@ -44,12 +45,13 @@ def check(
 ) -> Report:
     """Capture each batch as a `GraphManager` would, and report how the graph depends on the warm-up.
 
-    `inputs` are the tensors that get new data in each step, with names if you like. Without them, all tensors
-    that the forward function sees count as inputs, except parameters and buffers of modules. `persistent` are
-    tensors that the program itself keeps up to date, such as a cache. `prepare(descriptor, seed)` fills the
-    inputs of one step as the program does; without it, values are made up, and relations among the inputs are
-    kept as far as the program needs them. `allow` names the things that need not be compared, with reasons;
-    the report lists all others that were not compared. The device is a GPU if torch uses one in this process,
+    `inputs` are the tensors that hold new data in each step, by name if you like; without them, all tensors
+    that the forward function sees count as inputs, except parameters and buffers of modules. `persistent`
+    are tensors that the program itself keeps up to date, such as a cache. `prepare(descriptor, seed)` fills
+    the inputs of one step as the program does; without it, values are made up, and relations among the inputs
+    are kept as far as the program needs them. `values(descriptor)` returns one more batch of inputs to
+    compare, under the names of `inputs`. `allow` names what need not be compared, with the reason; the report
+    lists everything else that was not compared. The device is a GPU if torch uses one in this process,
     and otherwise the CPU, where captures are virtual.
     """
     used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
@@ -57,7 +59,9 @@ def check(
     wanted = tuple(descriptors)
     make = making(create_forward, states)
     pool = engine.new_pool()
-    checker = Checker(make, wanted, engine, persistent, _by_name(inputs), allow or {}, prepare=prepare)
+    named = _by_name(inputs)
+    choose = None if values is None else _filling(values, dict(named or ()))
+    checker = Checker(make, wanted, engine, persistent, named, allow or {}, prepare=prepare, choose=choose)
     with closing(checker):
         reports = [_report(descriptor, make, engine, pool, checker) for descriptor in wanted]
     return joined(reports)
@@ -67,6 +71,18 @@ def _by_name(inputs: Iterable[Any] | Mapping[str, Any] | None) -> list[tuple[str
     if inputs is None or isinstance(inputs, Mapping):
         return None if inputs is None else list(inputs.items())
     return [(f"inputs[{number}]", one) for number, one in enumerate(inputs)]
+
+
+def _filling(values: Inputs, inputs: Mapping[str, Any]) -> batches.Prepare:
+    """Return a function that fills the inputs with the caller's values for a batch."""
+
+    def fill(descriptor: BatchDescriptor, seed: int) -> None:
+        for name, value in values(descriptor).items():
+            if name not in inputs:
+                raise ValueError(f"values= gives {name!r}, which is none of inputs=: {', '.join(inputs)}")
+            inputs[name].copy_(value)
+
+    return fill
 
 
 def _report(

@@ -239,7 +239,9 @@ class Question:
     forgotten: frozenset[int] = frozenset()
     """The numbers of the places whose older contents are cleared, so that the program fills them again."""
     prepared: bool = False
-    """Whether the program itself fills its inputs, from the seed."""
+    """Whether the program fills its inputs itself, from the seed."""
+    chosen: bool = False
+    """Whether the inputs get the values that the caller chose."""
 
     @property
     def varying(self) -> frozenset[int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import torch
@@ -85,11 +86,12 @@ class Comparison:
         engine: Engine,
         manner: Manner,
         prepare: Prepare | None,
+        choose: Prepare | None = None,
     ) -> None:
         # Copies compute at the same time, and more threads than cores would slow each other down.
         self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
-        self._prepare = prepare
+        self._prepare, self._choose = prepare, choose
         self._descriptors = tuple(descriptors)
         self._make = make
         self._beginning = Beginning()
@@ -100,7 +102,7 @@ class Comparison:
         importlib.import_module("torch.fx.experimental.symbolic_shapes")
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
-        runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare)
+        runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare, choose)
         self._fresh = Standby(runner.answer, partial(self._begin, runner.prepare))
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
         self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
@@ -235,7 +237,8 @@ class Comparison:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
                 self._earlier.append(Earlier.of(question, fresh))
                 way = mirrored or alone
-        for far, answer in self._far_away(batch, question, fresh, limit):
+        further = self._far_away(batch, question, fresh, limit)
+        for far, answer in chain(self._chosen(question, limit), further):
             if not answer.given:
                 gaps[judge.gap(self._varied_in(far), answer.trouble or answer.error, _GIVE_VALUES)] = None
                 continue
@@ -276,6 +279,12 @@ class Comparison:
 
     def _name(self, view: View) -> str:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
+
+    def _chosen(self, question: Question, limit: float) -> Iterator[tuple[Question, Answer]]:
+        """Yield the run on the values that the caller chose, if any."""
+        if self._choose is not None:
+            asked = replace(question, chosen=True, deciding=False)
+            yield asked, self._running(limit)(asked)
 
     def _varied_in(self, question: Question) -> str:
         """Return the names of the inputs that a run sets to a value, or `results` if it sets none."""

@@ -87,9 +87,11 @@ class EagerRunner:
         beginning: Beginning,
         manner: Manner,
         prepare: Prepare | None,
+        choose: Prepare | None = None,
     ) -> None:
         self._manner = manner
         self._prepare_inputs = prepare
+        self._choose = choose
         self._make = make
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
@@ -114,6 +116,7 @@ class EagerRunner:
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
         prepare = self._prepare_inputs if question.prepared else None
+        prepare = self._choose if question.chosen else prepare
         given, varied = given_other_values(question, self._beginning, descriptor, prepare)
         told = EagerRun(given=given, varied=varied)
         patterns = patterns_in(question.inputs, told.given)
@@ -178,9 +181,9 @@ def given_other_values(
     before = {number: part.clone() for number, part in parts.items()}
     given: list[Any] = list(patterns_for(question.inputs, question.seed, beginning))
     fill_large(question.inputs, given, beginning)
-    if prepare is None:
+    if prepare is None or question.chosen:
         _vary(question, parts)
-    else:
+    if prepare is not None:
         Draws().reseed(question.seed)
         prepare(descriptor, question.seed)
     changed_ones = {number for number, part in parts.items() if not torch.equal(part, before[number])}

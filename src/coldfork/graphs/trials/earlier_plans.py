@@ -19,7 +19,7 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.reachable_values import own_of, spots
 from coldfork.graphs.trials.beginning import Beginning, Question
 from coldfork.graphs.trials.copies import Answer
-from coldfork.virtual.capturing.records import Places
+from coldfork.virtual.capturing.records import Places, Record, Use
 
 _DEPTH = 3
 """How many levels of holders are followed from a tensor."""
@@ -28,7 +28,7 @@ _MOST = 96
 _CACHE = type(functools.cache(len))
 _NOTHING = object()
 _CONTENTS = object()
-_OURS = "coldfork.graphs."
+_OURS = "coldfork."
 _EMPTIED = list, deque, set
 """Containers that are cleared as a whole."""
 _OF_MODULES = "_parameters", "_buffers"
@@ -167,9 +167,11 @@ def _holding_memory(
         of_key = [place for tensor in tensors for place in _holding(tensor, {id(found), id(tensors)})]
         names = (place.key for place in of_key if isinstance(place.key, str))
         name = next(names, f"a tensor {tuple(tensors[0].shape)} of {tensors[0].dtype}")
-        if not of_key:
+        if any(map(_is_written_by_graph, tensors)):
+            pass  # replays of that graph keep it up to date
+        elif not of_key:
             hidden[key] = name
-        if any(map(_was_changed, tensors)):
+        elif any(map(_was_changed, tensors)):
             changed[key] = name
         for place in of_key:
             found.setdefault((id(place.holder), place.key), replace(place, memory=key))
@@ -213,6 +215,14 @@ def _is_of_model(tensor: Any) -> bool:
     if isinstance(tensor, torch.nn.Parameter):
         return True
     return any(isinstance(one, dict) and _is_of_module(one) for one in gc.get_referrers(tensor))
+
+
+def _is_written_by_graph(tensor: Any) -> bool:
+    """Return whether a graph that was captured before the check writes this tensor."""
+    uses = [one for one in gc.get_referrers(tensor) if type(one) is Use]
+    lists = [one for use in uses for one in gc.get_referrers(use) if type(one) is list and one is not uses]
+    records = [one for each in lists for one in gc.get_referrers(each) if type(one) is Record]
+    return any(record.wrote is each for record in records for each in lists)
 
 
 def _was_changed(tensor: Any) -> bool:

@@ -117,8 +117,8 @@ class Replayer:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
-        if question.prepared and self._prepare is not None:
-            # `prepare` may fill more than the inputs; these then get the values of the fresh run.
+        if question.prepared and not question.chosen and self._prepare is not None:
+            # `prepare` may fill more than the inputs; these get the fresh run's values afterwards.
             Draws().reseed(question.seed)
             self._prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)

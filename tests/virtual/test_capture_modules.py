@@ -19,6 +19,8 @@ NAMES = ("nn.BatchNorm1d", "nn.CTCLoss", "nn.GRU", "nn.LSTM", "nn.MultiheadAtten
 @pytest.mark.must_hold
 def test_a_module_replays_as_it_runs_or_is_refused() -> None:
     outcomes = list(modules.sweep((*NAMES, *modules.others()), ["no_grad"], 1))
+    # Of all its samples one has a single element, for which torch foretells another shape than it computes.
+    outcomes += modules.sweep(["nn.MultiLabelMarginLoss"], ["no_grad"], 1000)
     wrong = [one for one in outcomes if one.kind not in (*FINE, "equal-but-rounded", "not-capturable")]
     assert wrong == []
     assert {one.kind for one in outcomes} >= {"equal", "refused", "not-capturable"}

@@ -320,3 +320,20 @@ def test_a_second_manager_captures_in_the_pool_of_the_first() -> None:
     second = GraphManager("cpu", first.pool)
     second.capture(lambda *_: ((lambda mode: x * 2), None), [BatchDescriptor(Mode.FULL, 4)])
     assert second.pool is first.pool is not None
+
+
+def test_a_module_is_captured_with_its_gradients() -> None:
+    module, x = torch.nn.Linear(4, 2), torch.zeros(3, 4, requires_grad=True)
+    leaves = [x, *module.parameters()]
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        return (lambda mode: torch.autograd.grad(module(x).tanh().sum(), leaves)), None
+
+    manager = GraphManager("cpu", grad_mode=nullcontext, check="error")
+    batch = BatchDescriptor(Mode.FULL, 3)
+    manager.capture(create, [batch], inputs=lambda one: {"x": x}, progress=False)
+    given = torch.randn(3, 4)
+    replayed = manager.replay(batch, x=given)
+    wanted = torch.autograd.grad(module(given.requires_grad_()).tanh().sum(), [given, *module.parameters()])
+    for mine, other in zip(replayed, wanted, strict=True):
+        torch.testing.assert_close(mine, other)

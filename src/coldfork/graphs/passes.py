@@ -37,6 +37,8 @@ class StaticInputs:
         for name, tensor in given.items():
             buffer = buffers[name][0]
             if buffer is not tensor:
+                # An input whose gradient is computed is a leaf, which autograd lets nobody write.
+                buffer = buffer.detach() if buffer.requires_grad else buffer
                 buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
 
     def moved(self, now: Mapping[str, Any]) -> list[str]:

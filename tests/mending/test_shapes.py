@@ -236,6 +236,12 @@ def test_a_block_that_binds_names_runs_when_a_function_first_uses_them(mended: M
     assert done.report.findings == ()
 
 
+def test_a_block_that_reads_a_name_before_it_binds_it_is_unsafe(mended: Mend) -> None:
+    text = "import torch\nif torch.cuda.is_available():\n    {}\n    Y = X\ndef f():\n    return Y\n"
+    assert mended({"pkg/a.py": text.format("X = 1")}).report.findings == ()
+    assert doubt(mended({"pkg/a.py": text.format("X = [X]")})) == "it reads `X` before it binds it"
+
+
 def test_an_import_that_others_take_from_the_module_is_made_when_they_do(mended: Mend) -> None:
     done = mended(
         {

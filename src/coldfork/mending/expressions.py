@@ -45,6 +45,16 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def read_first(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement reads on or above the line on which it first binds them."""
+    bound_at: dict[str, int] = {}
+    for each in ast.walk(statement):
+        if isinstance(each, (ast.Assign, ast.AugAssign, ast.Import, ast.ImportFrom)):
+            for name in bound(ast.Module([each], [])):
+                bound_at[name] = min(each.lineno, bound_at.get(name, each.lineno))
+    return [name.id for name in loads(statement) if name.lineno <= bound_at.get(name.id, 0)]
+
+
 def _first_bound(tree: Tree, name: str) -> int:
     """Return the line of the first module-level statement that binds a name."""
     own = (each.lineno for each in tree.root.body if name in bound(ast.Module([each], [])))

@@ -19,7 +19,7 @@ from coldfork.mending.draft import (
     with_import,
     without_aliases,
 )
-from coldfork.mending.expressions import doubts, require_movable
+from coldfork.mending.expressions import doubts, read_first, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Function, Tree, bound, refuse_hidden
 from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
@@ -300,7 +300,7 @@ class _File:
             if not any(doubt.startswith(f"`{name}` is bound") for name in deferred.names)
         )
         if deferred.form is Form.BLOCK:
-            found.append("the names are bound when a function first uses them")
+            found += (f"it reads `{name}` before it binds it" for name in read_first(deferred.statement))
         if deferred.form is not Form.CONSTANT:
             for function in deferred.functions():
                 for decorator in function.decorator_list:

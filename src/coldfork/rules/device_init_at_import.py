@@ -51,9 +51,10 @@ Where only the compute capability or the device count is wanted, NVML knows both
 `coldfork check --fix` mends such a line according to its shape, and says why it leaves the others alone. A
 constant becomes a function behind `functools.cache`, which its readers call; other modules get the value
 through the module's `__getattr__`. Constants computed from it, and imports of it by other modules, are
-deferred in the same way. A class attribute is computed when it is first read, and kept on the class. A
-default argument becomes `None`, and the top of the body computes it. With `--fix=unsafe`, an `if` or `try`
-that binds names becomes a function too, and a decorator is applied by the first call.
+deferred in the same way. An `if` or `try` that binds names becomes a function too, which binds them when they
+are first used. A class attribute is computed when it is first read, and kept on the class. A default argument
+becomes `None`, and the top of the body computes it. With `--fix=unsafe`, a decorator is applied by the first
+call.
 
 A fix is safe if the expression only asks about devices and its names are bound once. It is unsafe, and takes
 `--fix=unsafe`, if it calls other code, if a call may pass `None` to the parameter, or if a base class may

@@ -57,9 +57,11 @@ and this finding, which belongs to its entry, disappears with it.
 `coldfork check --fix` moves the import into the functions that use its names, together with the `if` around
 it; the fix is unsafe if that condition depends on more than the device. An import in a `try` becomes a
 function that binds the same names, which is called where they are used. Another module that takes the name
-from this one also does so later, or gets it through `__getattr__`. The import stays, and the report says why,
-if the module needs it at once, or if nothing uses it: it may be there for its side effects. A package that
-registers something on import then does so later.
+from this one also does so later, or gets it through `__getattr__`. So does code elsewhere that takes an
+object imported here from this module; `--fix=unsafe` leaves that out. If annotations name the import, the fix
+is unsafe: they are quoted, and only type checkers still see the import. The import stays, and the report says
+why, if the module needs it at once, or if nothing uses it: it may be there for its side effects. A package
+that registers something on import then does so later.
 
 It is safe:
 

@@ -244,6 +244,20 @@ field counts what concerns whoever imports the package; the rest is in tests, ex
 {table}
 
 {kept}
+
+## What keeps a fix from being safe
+
+- **NVML answers instead of the driver.** It also counts devices that PyTorch cannot use, so the answer may
+  differ.
+- **A condition calls a function**, such as `is_deepspeed_available()`, whose effects are not known, or whose
+  answer may be another one later.
+- **Annotations name the import.** They become text, and `typing.get_type_hints` no longer finds the name.
+- **An example or a test does it at its top level.** Below a main guard, an import of the file no longer does
+  it.
+- **A process starts another way.** All that it is given has to be picklable then.
+
+Some imports stay: those that functions compiled from their source use (`@cute.jit`, `@triton.jit`), because a
+line added there may not compile; those that give a class its base; and those by a star.
 """
 _KEPT = "All files that were changed still parse, no finding is new, and a second run changes nothing."
 

@@ -235,5 +235,18 @@ def test_main_calls_the_group(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert capsys.readouterr().out == f"coldfork {__version__}\n"
 
 
+def test_an_interrupt_while_the_command_is_loaded_is_told_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["coldfork", "rule"])
+    monkeypatch.setattr(main, "_program", interrupted)
+    with pytest.raises(SystemExit) as exit_:
+        main.main()
+    assert (exit_.value.code, capsys.readouterr().err) == (130, "\ncoldfork: interrupted\n")
+
+
 def test_it_works_with_click_standing_alone() -> None:
     assert CliRunner().invoke(cli, ["rule", "no-such-rule"]).exit_code == 2

@@ -95,7 +95,15 @@ def main() -> NoReturn:
         options = isolation.read(words[1:])
         if options is not None:
             _leave(isolation.status(options))
-    _program().main()
+    try:
+        _program().main()
+    except KeyboardInterrupt:
+        # While the command was being loaded; later on, the command itself answers.
+        from coldfork.cli.failures import INTERRUPTED, note
+
+        sys.stderr.write("\n")  # ends the line on which the terminal showed ^C
+        note("interrupted")
+        sys.exit(INTERRUPTED)
     raise AssertionError("click has exited")
 
 

@@ -16,7 +16,7 @@ from coldfork.checking import inspection as inspections
 from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import CheckRequest, paths_or_default, request_of
 from coldfork.cli import options, output
-from coldfork.cli.module_names import refuse_file
+from coldfork.cli.conventions import refuse_file
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Trace
 from coldfork.report.shared.progress import ProgressBar

@@ -12,8 +12,7 @@ import click
 from coldfork import __version__
 from coldfork.checking import configuration
 from coldfork.cli import options, output
-from coldfork.cli.conventions import FINDINGS, debug_option
-from coldfork.cli.module_names import refuse_name
+from coldfork.cli.conventions import FINDINGS, debug_option, refuse_name
 from coldfork.cli.options import PRELOAD_SETTINGS
 from coldfork.cli.rendering import is_for_people, rendering
 from coldfork.cli.surroundings import surroundings

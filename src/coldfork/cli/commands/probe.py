@@ -11,9 +11,8 @@ import click
 
 from coldfork.checking import configuration
 from coldfork.cli import options, output
-from coldfork.cli.conventions import debug_option
+from coldfork.cli.conventions import debug_option, refuse_name
 from coldfork.cli.failures import INTERRUPTED
-from coldfork.cli.module_names import refuse_name
 from coldfork.cli.options import PROBE_SETTINGS
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.surroundings import surroundings

@@ -11,8 +11,7 @@ import click
 
 from coldfork import __version__
 from coldfork.cli import output
-from coldfork.cli.conventions import FINDINGS, debug_option
-from coldfork.cli.module_names import refuse_file
+from coldfork.cli.conventions import FINDINGS, debug_option, refuse_file
 from coldfork.model.errors import ColdforkError, UsageError
 
 if TYPE_CHECKING:

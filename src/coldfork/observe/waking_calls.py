@@ -10,8 +10,6 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
-from coldfork.model.errors import leave_out_first_frame
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +83,10 @@ class WakingCalls:
             try:
                 return original(*arguments, **named)
             except BaseException as error:
-                leave_out_first_frame(error)
+                # Ours is no frame of the program's; a bare `raise` does not put it back.
+                error.__traceback__ = (
+                    error.__traceback__ and error.__traceback__.tb_next or error.__traceback__
+                )
                 raise
             finally:
                 if outermost:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 
-from coldfork.model.errors import leave_out_first_frame
 from coldfork.observe.forking.handlers import leaves_the_program
 
 TYPE_CHECKING = False
@@ -158,7 +157,10 @@ class Touches:
                 return original(*arguments, **named)
             except Exception as error:
                 self.hear(error, certainly)
-                leave_out_first_frame(error)
+                # Ours is no frame of the program's; a bare `raise` does not put it back.
+                error.__traceback__ = (
+                    error.__traceback__ and error.__traceback__.tb_next or error.__traceback__
+                )
                 raise
 
         return guarded

@@ -187,7 +187,7 @@ def _recording(command: Sequence[str]) -> Path | None:
     if not watchable or _PYTHON.match(Path(command[0]).name) is None or len(command) < 2:
         return None
     try:
-        return state_folder.new_place()
+        return state_folder.new_place(hold=False)
     except ColdforkError:
         return None
 

@@ -66,8 +66,10 @@ def _lock(place: Path) -> int:
     return descriptor
 
 
-def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """Make a recording in the state folder, and delete old ones there."""
+def new_place(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform, *, hold: bool = True
+) -> Path:
+    """Make a recording in the state folder, and delete old ones there; `hold` locks it for this process."""
     state = state_folder(environment, platform)
     if state is None:
         raise UsageError("there is no folder for recordings: HOME is not set; name a file with --output")
@@ -80,8 +82,9 @@ def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.p
                 os.close(_lock(old))
                 old.unlink()
         place = _made_new(folder)
-        with suppress(OSError):
-            _lock(place)
+        if hold:
+            with suppress(OSError):
+                _lock(place)
         return place
     except OSError as error:
         raise UsageError(

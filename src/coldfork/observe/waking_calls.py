@@ -85,8 +85,8 @@ class WakingCalls:
             except BaseException as error:
                 # Ours is no frame of the program's; a bare `raise` does not put it back.
                 error.__traceback__ = (
-                    error.__traceback__ and error.__traceback__.tb_next or error.__traceback__
-                )
+                    error.__traceback__ and error.__traceback__.tb_next
+                ) or error.__traceback__
                 raise
             finally:
                 if outermost:

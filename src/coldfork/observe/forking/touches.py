@@ -159,8 +159,8 @@ class Touches:
                 self.hear(error, certainly)
                 # Ours is no frame of the program's; a bare `raise` does not put it back.
                 error.__traceback__ = (
-                    error.__traceback__ and error.__traceback__.tb_next or error.__traceback__
-                )
+                    error.__traceback__ and error.__traceback__.tb_next
+                ) or error.__traceback__
                 raise
 
         return guarded

@@ -103,7 +103,7 @@ def test_what_an_import_comes_to() -> None:
 
 @pytest.mark.usefixtures("engine")
 def test_a_name_that_is_only_bound_is_told_where_it_is_asked_for() -> None:
-    assert "a name that it binds is asked for its value is a dict of ['a': 1]" in told("engine.py:15")
+    assert "a name that it binds is looked up its value is a dict of ['a': 1]" in told("engine.py:15")
 
 
 @pytest.mark.usefixtures("engine")
@@ -162,7 +162,7 @@ def test_where_following_ended_is_told(engine: Path, monkeypatch: pytest.MonkeyP
 def test_other_formats_are_refused() -> None:
     result = CliRunner().invoke(cli, ["check", "--trace", "engine.py:1", "--format", "json", "engine.py"])
     assert result.exit_code == 2
-    assert "--trace is for people to read" in result.stderr
+    assert "--trace prints text only" in result.stderr
 
 
 def test_watching_every_line_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_prune_calls_nothing_gone_when_a_path_is_missing(run: Run, written: Path
     before = written.read_text(encoding="utf-8")
     result = run("baseline", "prune", str(written), "src", "nowhere")
     assert result.exit_code == 2
-    assert "was not changed" in result.stderr
+    assert "was left unchanged" in result.stderr
     assert written.read_text(encoding="utf-8") == before
 
 

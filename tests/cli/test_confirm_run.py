@@ -442,7 +442,7 @@ def test_the_word_is_one_behind_the_sign_only(write: Write, run: Run) -> None:
 def test_another_word_is_refused(run: Run) -> None:
     result = run("check", "--confirm=walk")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "coldfork: --confirm takes only one value: --confirm=runrun\n"
+    assert result.stderr == "coldfork: --confirm takes only one value: --confirm=run\n"
 
 
 def test_neither_a_file_nor_a_variable_has_programs_run(
@@ -481,8 +481,8 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.decode().endswith(
-        "coldfork: interrupted: findings whose modules were not imported or programs not run by then count "
-        "as not testable\n"
+        "coldfork: interrupted: findings count as not testable where modules were not imported or "
+        "programs not run\n"
     )
     found = {one["file"]: one for one in json.loads(out)["findings"]}
     assert found["b.py"]["confirmed"] == "not-testable"

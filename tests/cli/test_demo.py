@@ -207,7 +207,7 @@ def test_each_demonstration_comes_out_as_told(name: str, tmp_path: Path, cache: 
         pytest.importorskip("torch")
     done = run(tmp_path, cache, name)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert re.search(r"^(\d) of \1 steps came out as told", done.stdout, re.MULTILINE)
+    assert re.search(r"^(\d) of \1 steps came out as expected", done.stdout, re.MULTILINE)
     assert "\x1b" not in done.stdout
     assert not list(tmp_path.iterdir())
 

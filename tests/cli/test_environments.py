@@ -124,8 +124,8 @@ def test_what_came_with_coldfork_is_not_taken_for_the_projects(own: Environment,
         "unset": [],
     }
     assert told(check(own, code)).endswith(
-        "packages: none was read (and not looked for in coldfork's own environment); imported and not found: "
-        "rich, tinydriver; --python PATH names an environment"
+        "packages: not read (and not looked for in coldfork's own environment): "
+        "rich, tinydriver; name their environment with --python PATH"
     )
 
 
@@ -149,7 +149,10 @@ def test_an_environment_that_holds_what_is_imported_is_read(own: Environment, co
     [
         ("named", "packages: read from {}; imported but not found there: rich"),
         ("active", "packages: read from {}, the active environment; imported but not found there: rich"),
-        ("neighbour", "packages: read from {}, the environment beside; imported but not found there: rich"),
+        (
+            "neighbour",
+            "packages: read from {}, the environment beside the code; imported but not found there: rich",
+        ),
     ],
 )
 def test_another_environment_is_read_and_named(
@@ -198,4 +201,4 @@ def test_sarif_says_it_too(own: Environment, code: Path) -> None:
     log = json.loads(check(own, code, "--format", "sarif").stdout)
     (notification,) = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
     assert notification["level"] == "note"
-    assert notification["message"]["text"].startswith("packages: none was read")
+    assert notification["message"]["text"].startswith("packages: not read")

@@ -122,7 +122,7 @@ def test_a_check_alone_loads_nothing_of_what_mends_and_proves(engine: Path, proj
     [
         (("--fix-only", "waking-import"), "--fix-only needs --fix or --diff"),
         (("--fix-only", "waking", "--fix"), "there is no rule"),
-        (("--fix=all",), "--fix takes only one value: --fix=unsafeunsafe"),
+        (("--fix=all",), "--fix takes only one value: --fix=unsafe"),
         (
             ("--fix", "--confirm"),
             "--confirm and --fix exclude each other; give one of them",

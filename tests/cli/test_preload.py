@@ -99,9 +99,9 @@ def test_a_list_that_is_checked(searcher: Searcher, run: Run, tmp_path: Path) ->
     ("arguments", "said"),
     [
         ((), "name the modules that a worker imports"),
-        (("engine", "--check", "list.toml"), "--check takes no modules and writes nothing"),
-        (("--check", "list.toml", "--output", "x.toml"), "--check takes no modules and writes nothing"),
-        (("engine", "--output", "list.txt"), "the name of a list ends with .toml"),
+        (("engine", "--check", "list.toml"), "--check takes no modules and no --output"),
+        (("--check", "list.toml", "--output", "x.toml"), "--check takes no modules and no --output"),
+        (("engine", "--output", "list.txt"), "choose a file name that ends with .toml"),
         (("src/engine.py",), "'src/engine.py' is not the name of a module; write engine"),
         (("--check", "none.toml"), "cannot read none.toml"),
     ],

@@ -56,7 +56,7 @@ _SOURCE = "vllm/vllm_flash_attn/flash_attn_interface.py of 0.16.0 and of 0.17.0"
 def test_where_the_version_is_not_known_it_says_so(tmp_path: Path, distributions: tuple[str, ...]) -> None:
     story = told(Sources(python=environment(tmp_path, *distributions)))
     assert story.remedies[0].startswith("Upgrade vllm to 0.17.0 or newer")
-    assert "Which version this log is of was not found" in story.remedies[0]
+    assert "The version behind this log was not found" in story.remedies[0]
 
 
 def test_the_version_is_read_from_sources_as_well(tmp_path: Path) -> None:

@@ -199,4 +199,4 @@ def test_a_program_that_starts_failing_processes_for_ever_is_noticed_while_it_ru
 def test_a_limit_is_for_commands_only(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "coldfork", "explain", "--timeout", "3", "a.log"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert (done.returncode, "--timeout is for a command" in done.stderr) == (2, True)
+    assert (done.returncode, "--timeout needs a command" in done.stderr) == (2, True)

@@ -122,7 +122,7 @@ def test_what_a_part_gives_has_to_fit_where_the_graph_reads_it() -> None:
     manager = GraphManager("cpu")
     manager.capture(engine.create, [FOUR], inputs=engine.inputs)
     assert manager.replay(FOUR, x=torch.ones(4)).tolist() == [2, 2]
-    with pytest.raises(InputError, match=r"the eager part .*lambda.* gave \(2,\) .* and gives \(3,\)"):
+    with pytest.raises(InputError, match=r"the eager part .*lambda.* gave \(2,\) .* and now gives \(3,\)"):
         manager.replay(FOUR, state=3)
 
 

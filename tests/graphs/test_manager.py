@@ -277,7 +277,7 @@ def test_pieces_are_captured_and_what_lies_between_runs_eagerly() -> None:
         assert output.tolist() == [value * 3 * 2 + 1 for value in sorted(values)]
         assert layers.eager_runs == runs + 1
     layers.before, layers.after = layers.after, layers.before
-    with pytest.raises(GraphError, match="in the same order each time"):
+    with pytest.raises(GraphError, match="in the order in which this batch was captured"):
         manager.replay(descriptor)
 
 

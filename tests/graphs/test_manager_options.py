@@ -96,7 +96,7 @@ def test_a_whole_graph_takes_no_state() -> None:
     manager = GraphManager("cpu")
     (batch,) = sizes(4)
     manager.capture(program.create, [batch], inputs=program.inputs)
-    with pytest.raises(GraphError, match="FULL tokens=4 lies in one graph, which sees no state"):
+    with pytest.raises(GraphError, match="FULL tokens=4 is a single graph, which gets no state"):
         manager.replay(batch, state=Metadata(1))
 
 

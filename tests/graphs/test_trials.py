@@ -360,7 +360,7 @@ def test_a_run_that_fails_for_every_other_value_is_said_and_judged_by_what_was_s
     assert str(report).splitlines()[1:] == str(gap).splitlines()
 
     with pytest.raises(
-        AssertionError, match="index was not compared: the forward function took no"
+        AssertionError, match="index was not compared: the forward function uses the same"
     ) as failed:
         assert_replayable(create, [BATCH], inputs=lambda one: {"index": index})
     again = pickle.loads(pickle.dumps(failed.value.__cause__))

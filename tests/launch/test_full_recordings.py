@@ -29,7 +29,7 @@ def test_a_disk_that_is_full_from_the_start_is_said_to_be(tmp_path: Path) -> Non
     ).stdout
     assert said.startswith("1 coldfork: nothing was recorded, because ")
     assert SPEECH in said
-    assert "let coldfork in" not in said
+    assert "did not load coldfork" not in said
 
 
 @pytest.mark.must_hold

@@ -103,7 +103,7 @@ def test_a_child_forked_before_the_parent_woke_is_cold(tmp_path: Path) -> None:
     child = forked(101, parent, 2000, files={3: File("pipe:[7]", "pipe")})
     state = state_of(looked_at(tmp_path, parent, child), 101)
     assert state.status is Status.COLD
-    assert "before that one opened the device" in (state.reason or "")
+    assert "before that process opened the device" in (state.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_program_that_was_handed_the_device_file_has_not_opened_it(tmp_path: P
     child = Planted(101, 100, start=2000, libraries=[CUDA], files={5: File(UVM, "uvm", cloexec=False)})
     state = state_of(looked_at(tmp_path, parent, child), 101)
     assert state.status is Status.COLD
-    assert "started with that of process 100" in (state.reason or "")
+    assert "got it from process 100" in (state.reason or "")
 
 
 def test_what_an_exec_would_have_closed_is_ones_own(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ TAKING = """
     print(json.dumps(told))
 """
 TOO_FEW = (
-    "the script was not started: this process may open no more files; close some, or raise the limit, as "
-    "with ulimit -n 1024"
+    "the script was not started: this process may open no more files; close some, or raise the limit, "
+    "for example with ulimit -n 1024"
 )
 
 

@@ -134,7 +134,7 @@ def test_devices_that_cannot_be_had_are_refused(callers: str | None, devices: An
 
 @pytest.mark.parametrize("given", ["5", "1,5", "GPU-xx", None])
 def test_an_override_cannot_show_more_either(given: str | None) -> None:
-    with pytest.raises(UsageError, match=r"which this process does not see|that this process does not"):
+    with pytest.raises(UsageError, match=r"but this process sees no device|that this process does not"):
         built({CUDA: "0,1"}, env={CUDA: given})
 
 

@@ -7,8 +7,8 @@ import pytest
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
 from coldfork.report.findings.closing import environment_sentence, scope_sentence
 
-MISSING = "imported and not found: a; --python PATH names an environment"
-THERE = "imported and not found there: a"
+MISSING = "a; name their environment with --python PATH"
+THERE = "imported but not found there: a"
 LEFT_OUT = "findings in the others left out"
 SEVEN = ("a", "b", "c", "d", "e", "f", "g")
 
@@ -19,7 +19,10 @@ SEVEN = ("a", "b", "c", "d", "e", "f", "g")
         (None, ""),
         (EnvironmentRead("x", Origin.NAMED, True), "packages: read from x"),
         (EnvironmentRead("x", Origin.ACTIVE, True), "packages: read from x, the active environment"),
-        (EnvironmentRead("x", Origin.NEIGHBOUR, True), "packages: read from x, the environment beside"),
+        (
+            EnvironmentRead("x", Origin.NEIGHBOUR, True),
+            "packages: read from x, the environment beside the code",
+        ),
         (EnvironmentRead("x", Origin.OWN, True), "packages: read from x, coldfork's own environment"),
         (
             EnvironmentRead("x", Origin.NAMED, True, SEVEN[:5]),
@@ -37,11 +40,11 @@ SEVEN = ("a", "b", "c", "d", "e", "f", "g")
         (EnvironmentRead(None, Origin.OWN, True), ""),
         (
             EnvironmentRead("x", Origin.OWN, False, ("a",)),
-            f"packages: none was read (and not looked for in coldfork's own environment); {MISSING}",
+            f"packages: not read (and not looked for in coldfork's own environment): {MISSING}",
         ),
         (
             EnvironmentRead(None, Origin.OWN, True, ("a",)),
-            f"packages: none was read; {MISSING}",
+            f"packages: not read: {MISSING}",
         ),
         (EnvironmentRead("a\nb", Origin.NAMED, True), "packages: read from a b"),
     ],

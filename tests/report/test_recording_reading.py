@@ -114,7 +114,9 @@ def test_a_recording_cut_anywhere_is_read_up_to_the_cut() -> None:
 
 
 def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
-    with pytest.raises(UsageError, match=r"run\.coldfork was cut off within its first line"):
+    with pytest.raises(
+        UsageError, match=r"run\.coldfork cannot be read: it was cut off within its first line"
+    ):
         read_bytes(cold().content[:60])
 
 
@@ -123,18 +125,18 @@ def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
     [
         (b"", "x is empty: it holds no recording"),
         (b"\n\n", "x is empty: it holds no recording"),
-        (b"hello\n", "x is no recording of coldfork: its first line is not the header of one"),
-        (b"\x89PNG\r\n\x1a\n", "x is no recording of coldfork: its first line is not the header of one"),
-        (b'{"findings": []}\n', "x is no recording of coldfork: its first line is not the header of one"),
+        (b"hello\n", "x is not a coldfork recording: its first line is not a recording's header"),
+        (b"\x89PNG\r\n\x1a\n", "x is not a coldfork recording: its first line is not a recording's header"),
+        (b'{"findings": []}\n', "x is not a coldfork recording: its first line is not a recording's header"),
         (
             b'{"event": "import", "t": 1}\n',
-            "x is no recording of coldfork: its first line is not the header of one",
+            "x is not a coldfork recording: its first line is not a recording's header",
         ),
         (
             b'{"event": "header", "schema_version": 99}\n',
             "x was recorded by a newer coldfork (schema_version 99); this one reads 1 and older",
         ),
-        (b"[" * 100_000, "x is no recording of coldfork: its first line is not the header of one"),
+        (b"[" * 100_000, "x is not a coldfork recording: its first line is not a recording's header"),
     ],
 )
 def test_a_foreign_file_is_refused_in_one_sentence(content: bytes, complaint: str) -> None:

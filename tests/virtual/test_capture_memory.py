@@ -99,7 +99,7 @@ def test_a_pool_whose_last_graph_is_gone_is_refused_as_a_device_does(by_reset: b
     else:
         del graph
         gc.collect()
-    with pytest.raises(CaptureError, match="the last graph of this pool is gone"), capture(pool=pool):
+    with pytest.raises(CaptureError, match="this pool's last graph is gone"), capture(pool=pool):
         x.add(1)
     assert y.isnan().all()
 

@@ -350,7 +350,7 @@ def test_a_cap_is_no_reason_to_wait(bench: Counted) -> None:
     ("how", "said"),
     [
         ({"max_memory": "plenty"}, "max_memory='plenty' is not a size"),
-        ({"max_memory": 0}, "leaves nothing to use"),
+        ({"max_memory": 0}, "is too small to use"),
         ({"max_cpu": 0}, "max_cpu has to be a number of seconds of processor time, not 0"),
         ({"max_cpu": float("nan")}, "max_cpu has to be a number of seconds"),
         ({"max_cpu": "1"}, "max_cpu has to be a number of seconds"),

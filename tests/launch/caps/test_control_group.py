@@ -11,7 +11,9 @@ import pytest
 from coldfork.launch.supervisor import control_group
 from coldfork.launch.supervisor.control_group import ControlGroup, enter
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="control groups are Linux's")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="control groups exist only on Linux"
+)
 
 
 class Machine:

@@ -131,7 +131,7 @@ def test_places_are_those_of_the_callers_list(host: Host) -> None:
         (None, [0, "GPU-c01df000"], "names a device twice"),
         (None, [0, 0], "names 0 twice"),
         (None, [], "names no device"),
-        (None, True, "neither a number of devices nor a list"),
+        (None, True, "has to be a number or a list of devices"),
         (None, 0, "cannot lease 0 devices"),
         (None, 9, "9 devices are wanted, 8 are visible, and 8 can be leased; to let several workers use one"),
         (None, FreeDevices("much"), "is not a size"),
@@ -187,7 +187,7 @@ def test_each_worker_gets_one_instance_of_a_divided_device(host: Host) -> None:
         take("auto", 1, host.sees(CUDA_VISIBLE_DEVICES="MIG-GPU-divided/1/0"))
     for lease in leases:
         lease.release()
-    with pytest.raises(LeaseError, match="of which CUDA shows a process only one"):
+    with pytest.raises(LeaseError, match="and CUDA shows a process only one"):
         take(2, 1, host.environment)
     (old,) = take("auto", 1, host.sees(CUDA_VISIBLE_DEVICES="MIG-GPU-divided/3/0"))
     assert old.variables[CUDA] == "MIG-GPU-divided/3/0"

@@ -30,7 +30,7 @@ from tests.launch.pool.faults.tasks import say_and_leave
         ({"workers": 2, "max_workers": 2}, "give workers or max_workers, not both"),
         (
             {"mp_context": "spawn"},
-            "leave out mp_context: this pool's processes always come from a clean server",
+            "leave out mp_context: this pool forks its workers from a clean server",
         ),
         ({"env": {"A": 1}}, "env takes texts, or None to unset a variable, not 'A': 1"),
         ({"env": {"A=B": "1"}}, "'A=B': '1' cannot be in an environment"),

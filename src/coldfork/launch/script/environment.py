@@ -211,6 +211,6 @@ def _require_within(own: Mapping[str, str | None], base: Mapping[str, str]) -> N
         for device in listed(given):
             if not any(choice.same(device, known) for known in callers):
                 raise UsageError(
-                    f"{name}={given!r} shows the script device {device}, which this process does not see "
-                    f"({base[name]!r}), or not under that name"
+                    f"{name}={given!r} shows the script device {device}, but this process sees no device "
+                    f"of that name ({base[name]!r})"
                 )

@@ -13,7 +13,7 @@ _MOST_LEFT_OUT = 3
 _ORIGINS = {
     Origin.NAMED: "",
     Origin.ACTIVE: ", the active environment",
-    Origin.NEIGHBOUR: ", the environment beside",
+    Origin.NEIGHBOUR: ", the environment beside the code",
     Origin.OWN: ", coldfork's own environment",
 }
 

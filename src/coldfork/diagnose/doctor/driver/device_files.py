@@ -47,7 +47,9 @@ def _judged(facts: Facts, shared: list[str], devices: list[str]) -> Answer:
 def _shared(facts: Facts, names: list[str]) -> Iterator[Answer]:
     for name in names:
         if not facts.files.exists(f"/dev/{name}"):
-            modprobe = ("as root: nvidia-modprobe -c 0 -u makes it",) if name.startswith("nvidia") else ()
+            modprobe = (
+                ("as root: nvidia-modprobe -c 0 -u creates the file",) if name.startswith("nvidia") else ()
+            )
             yield fail(f"/dev/{name} is missing", *modprobe, _CONTAINER)
         elif not facts.files.may_use(f"/dev/{name}"):
             yield fail(f"/dev/{name} is closed to this user", _GROUPS.format(name=name))

@@ -310,7 +310,7 @@ def _why_unseen(life: Life) -> str:
         return f"killed by signal {life.signal} before it reported anything"
     program = life.command[0].rpartition("/")[2] if life.command else ""
     became = "" if program.startswith(("python", "pypy")) else "it became Python only after its start, and "
-    return f"{became}nothing was heard of it"
+    return f"{became}it reported nothing"
 
 
 def _departure(going: Departing) -> Departure:

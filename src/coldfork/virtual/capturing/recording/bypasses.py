@@ -112,7 +112,8 @@ class HostAccess(Replacements):
         # A text such as "cpu" means the host, whereas a device object may be some tensor's `.device`.
         if any(isinstance(one, str) and one.partition(":")[0] == "cpu" for one in (*args, *kwargs.values())):
             raise self._recorder.refuse(
-                '.to("cpu")', f'{_READS}; where the CPU stands for the device, write torch.device("cpu")'
+                '.to("cpu")',
+                f'{_READS}; to name the device that the CPU simulates, write torch.device("cpu")',
             )
         return original(tensor, *args, **kwargs)
 

@@ -109,7 +109,7 @@ def test_what_it_leaves_running_is_named(bench: Bench) -> None:
     said = isolated(bench, "--", "script.py")
     assert (said.status, said.errors) == (
         0,
-        "coldfork: the script left sleep running; coldfork ended what was left\n",
+        "coldfork: the script left sleep running, which was then ended\n",
     )
 
 

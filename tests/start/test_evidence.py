@@ -621,7 +621,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"asked by": "--numa-bind"},
             ],
             "method-asked-for": [
-                "MULTIPROCESSING_START_METHOD asks for spawn, as in every script that coldfork isolates",
+                "MULTIPROCESSING_START_METHOD asks for spawn, as in every isolated script",
                 (),
                 {"MULTIPROCESSING_START_METHOD": "spawn"},
             ],

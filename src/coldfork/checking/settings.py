@@ -160,7 +160,7 @@ SETTINGS = (
     Setting(
         "package-base",
         Kind.TEXT,
-        "The folder that holds the top-level packages; give it if coldfork picks the wrong one.",
+        "The folder that holds the top-level packages; give it if the wrong one is chosen.",
         metavar="DIR",
         is_path=True,
     ),

@@ -205,7 +205,7 @@ def _report(done: Foreground, request: ScriptRequest) -> None:
         note(said)
     if done.left_behind:
         names = ", ".join(sorted(set(done.left_behind)))
-        note(f"the script left {names} running; coldfork ended what was left")
+        note(f"the script left {names} running, which was then ended")
     for trouble in done.troubles:
         from coldfork.launch.script.result import quoted
 

@@ -82,7 +82,7 @@ STARTING = (
         (
             (
                 "`peak_memory_bytes` in report.json says how large its largest process was. If the "
-                "outcome is `timed-out`, coldfork killed it because its time was up."
+                "outcome is `timed-out`, it was killed because its time was up."
             ),
         ),
     ),

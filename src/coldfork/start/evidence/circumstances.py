@@ -123,7 +123,7 @@ def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
-    text = f"{_METHOD} asks for {asked}, as in every script that coldfork isolates"
+    text = f"{_METHOD} asks for {asked}, as in every isolated script"
     return tuple(
         Reason("method-asked-for", text, method, Weight.CIRCUMSTANCE, evidence=((_METHOD, asked),))
         for method in ("fork", "forkserver")

@@ -80,10 +80,7 @@ def test_the_flag_is_stronger_than_the_ending(run: Run, recording: Path, project
         (("missing.coldfork",), "coldfork: cannot read missing.coldfork: No such file or directory\n"),
         (
             ("pyproject.toml",),
-            (
-                "coldfork: pyproject.toml is not a coldfork recording: "
-                "its first line is not a recording's header\n"
-            ),
+            ("coldfork: pyproject.toml is not a recording: its first line is not a recording's header\n"),
         ),
         (
             ("run.coldfork", "--output", "run.pdf"),

@@ -125,18 +125,18 @@ def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
     [
         (b"", "x is empty: it holds no recording"),
         (b"\n\n", "x is empty: it holds no recording"),
-        (b"hello\n", "x is not a coldfork recording: its first line is not a recording's header"),
-        (b"\x89PNG\r\n\x1a\n", "x is not a coldfork recording: its first line is not a recording's header"),
-        (b'{"findings": []}\n', "x is not a coldfork recording: its first line is not a recording's header"),
+        (b"hello\n", "x is not a recording: its first line is not a recording's header"),
+        (b"\x89PNG\r\n\x1a\n", "x is not a recording: its first line is not a recording's header"),
+        (b'{"findings": []}\n', "x is not a recording: its first line is not a recording's header"),
         (
             b'{"event": "import", "t": 1}\n',
-            "x is not a coldfork recording: its first line is not a recording's header",
+            "x is not a recording: its first line is not a recording's header",
         ),
         (
             b'{"event": "header", "schema_version": 99}\n',
             "x was recorded by a newer coldfork (schema_version 99); this one reads 1 and older",
         ),
-        (b"[" * 100_000, "x is not a coldfork recording: its first line is not a recording's header"),
+        (b"[" * 100_000, "x is not a recording: its first line is not a recording's header"),
     ],
 )
 def test_a_foreign_file_is_refused_in_one_sentence(content: bytes, complaint: str) -> None:

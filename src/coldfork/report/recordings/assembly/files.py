@@ -57,7 +57,7 @@ def _header(line: bytes, name: str) -> dict[str, Any]:
     if head is None and line.startswith(b'{"') and not line.endswith(b"\n"):
         raise UsageError(f"{name} cannot be read: it was cut off within its first line")
     if head is None:
-        raise UsageError(f"{name} is not a coldfork recording: its first line is not a recording's header")
+        raise UsageError(f"{name} is not a recording: its first line is not a recording's header")
     version = head["schema_version"]
     if version > SCHEMA_VERSION:
         raise UsageError(

@@ -70,9 +70,7 @@ def _table(file: Path) -> dict[str, Any] | None:
 
 
 def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
-    """Return `[tool.coldfork]` in this content of a file, current or earlier; None if it has no such
-    table.
-    """
+    """Return `[tool.coldfork]` as it is in this content of a file; None if the content has no such table."""
     if b"coldfork" not in content:
         return None
     import tomllib

@@ -35,7 +35,8 @@ def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[S
         for error in log.errors
         if (error.kind in trouble.kinds) and _says(error, trouble, pattern)
     ]
-    # Of a torn error only the words are certain to be whole, because Python writes them at once.
+    # If an error was torn, only its message is sure to be whole, because Python writes the message in one
+    # piece.
     alone = trouble.pattern if not trouble.kinds or log.torn else bare
     if alone is not None:
         found += _bare(log, trouble, squeezed(alone), found)

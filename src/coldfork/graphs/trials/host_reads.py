@@ -177,7 +177,9 @@ class _Numbers:
 
 
 def _is_importing(frame: FrameType) -> bool:
-    """Return whether this code is part of an import that began during the watch, and so decides nothing."""
+    """Return whether this code belongs to an import that began during the watch; such code decides
+    nothing.
+    """
     above = frame.f_back
     while above is not None and not str(above.f_globals.get("__name__")).startswith(_OURS):
         if above.f_code.co_filename.startswith("<frozen importlib"):

@@ -60,7 +60,7 @@ def _of_option(place: int, word: str, following: str, before: set[str]) -> Itera
     if word in _USERS or (word.startswith("-u") and ":" in word and not word.startswith("-u:")):
         at, held, skip = (place + 1, following, 0) if word in _USERS else (place, word, 2)
         user, colon, password = held[skip:].partition(":")
-        # Two numbers are ids of a user and a group, and a path belongs to another machine.
+        # Two numbers are the ids of a user and a group; a path follows the name of another machine.
         numbers = user.isdigit() and password.isdigit()
         if colon and user and password and not numbers and not password.startswith(("/", "~")):
             yield at, (skip + len(user) + 1, len(held))

@@ -51,7 +51,8 @@ class Audiences:
         self._lift(audiences)
         self._set_aside(audiences, paths)
         for name in waking:
-            builds = paths[name].rpartition("/")[2] == _BUILDER  # it builds the package that contains it
+            # this module builds the package that contains it
+            builds = paths[name].rpartition("/")[2] == _BUILDER
             if audiences[name] is Audience.LIBRARY and builds and not self._is_imported(name):
                 audiences[name] = Audience.BUILD
             if audiences[name] is Audience.LIBRARY and self._is_program(name):

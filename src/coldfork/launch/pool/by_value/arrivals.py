@@ -164,7 +164,7 @@ def fill_function(function: FunctionType, state: tuple[Any, ...]) -> None:
         namespace.update(sent)
     else:
         _legacy(sender).settle(namespace, sent, used, assigned)
-    if by_name:  # here an initializer may have added to the main module
+    if by_name:  # an initializer may have added the name to the main module here
         main = main_module()
         for name in used & main.keys() - namespace.keys():
             namespace[name] = main[name]

@@ -50,7 +50,8 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":
-        return TRUTHY  # some path, which shows no device: knowing it would only make equal calls differ
+        # an unknown path: its value shows no device, and would only make equal calls look different
+        return TRUTHY
     if name in _BUILTINS:
         return External(f"builtins.{name}")
     return UNKNOWN

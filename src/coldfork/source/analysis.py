@@ -284,7 +284,8 @@ def _answer(
         names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
-    if request.roots:  # findings for any machine were reported when all modules were analysed
+    # findings that hold for any machine were already reported by the analysis of all modules
+    if request.roots:
         return Answer(
             effects,
             (),

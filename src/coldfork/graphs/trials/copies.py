@@ -34,7 +34,7 @@ _DEATH_SIGNAL = 1
 """The `prctl` option PR_SET_PDEATHSIG: the signal to send to a process when its parent ends."""
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
-"""In seconds of processor time: more than an idle copy uses in a second for reading the clock."""
+"""Processor time in seconds; an idle copy uses less than this in a second, just for reading the clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ class Seen:
     name: str
     """The entry in the variable that selects this device: a UUID if that is known."""
     identity: str
-    """The same in every process of this host, under whatever name a process knows the device."""
+    """A name of the device that is the same in every process of this host, whatever the process itself calls
+    it.
+    """
     total: int | None = None
     free: int | None = None
     """Free bytes, if NVML reports them."""

@@ -45,7 +45,9 @@ class Comparison:
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     accelerators: frozenset[str] = frozenset()
-    """Accelerators that are certainly there. Others may be there too, but only their own code can tell."""
+    """Accelerators that are certainly there. Others may be there too, but only importing code that uses them
+    can tell.
+    """
     management: bool = True
     """Whether devices can be counted without the driver, as far as is known."""
     profile: str = "cuda"

@@ -45,9 +45,9 @@ def _refusing(what: str) -> Callable[..., object]:
 def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
     """Refuse tensors on the device at the moment when torch's C++ part prepares to make one.
 
-    For this it calls `torch.cuda._lazy_init`, at every attempt until one succeeds. Python code that has
-    nothing to do with tensors calls it too, but such code contains the name. So a caller whose code does not
-    contain the name has asked for a tensor.
+    Before it makes a tensor, the C++ part calls `torch.cuda._lazy_init`, until one of the calls succeeds.
+    Python code that has nothing to do with tensors calls the function too, but such code contains its name.
+    So a caller whose code does not contain the name has asked for a tensor.
 
     torch.cuda itself finds the name among its globals, where the function is unchanged. Only code that reads
     it as an attribute of the module, as C++ does, gets the replacement.

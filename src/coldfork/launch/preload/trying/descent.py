@@ -132,7 +132,9 @@ class Descent:
         return found
 
     def _below(self, name: str, tree: Tree | None = None) -> list[str]:
-        """Return the largest clean parts, as far as known, of the modules that a module loads."""
+        """Return the largest parts below a module that are known to be clean: modules that it loads, with all
+        that these load.
+        """
         node = self._known.get(name) or (tree and tree.items.get(name))
         return [one.name for one in untainted(node, self._is_tainted)] if node else []
 

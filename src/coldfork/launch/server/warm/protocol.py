@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 PLAN, CIRCUMSTANCES, CONTROL, LOCK, CALLER, STDIN, STDOUT, STDERR = range(8)
 """The positions, among the descriptors of a start request, of those that the supervisor needs."""
 FACTS = 8
-"""The position of the descriptor that the keeper reads: the terms on which the server must have been started.
-"""
+"""The position of a descriptor from which the keeper reads the terms that a server must already satisfy."""
 OF_A_START = 9
 
 SPARE = "COLDFORK_SPARE"

@@ -231,8 +231,7 @@ class _Lives:
 
     def _cut(self, line: CutLine) -> None:
         at = max((life.end for life in self._all), default=0.0) if line.t is None else line.t
-        # Each process counts the events that it dropped; the highest number is right, as it may report
-        # several.
+        # A process may report several times how many events it has dropped; the highest count is its last.
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MOST_WAITING = 256
 _OWN = "coldfork.observe."
 _LONGEST_WAIT = 0.25
-"""Ended loads are reported after this many of them, or seconds: if the process is killed, the rest
-is lost.
+"""In seconds: ended loads are reported after this time at the latest, because unreported ones are lost if the
+process is killed.
 """
 
 

@@ -51,8 +51,8 @@ def hide_from_compiler(kind: type[UncompiledMode]) -> None:
 class KeptOut:
     """A context in which torch's reference implementations run without importing torch._dynamo.
 
-    Each of them would import it on its first use, only to tell it not to look inside. If the compiler is
-    imported later, it finds everything as usual.
+    On its first use, each implementation would import the compiler merely to be exempted from compilation. If
+    the compiler is imported later, it finds everything as usual.
     """
 
     def __init__(self) -> None:

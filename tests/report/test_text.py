@@ -133,7 +133,7 @@ def test_what_the_baseline_and_comments_hold_back_is_counted(
         ]
     )
     assert next_command == snapshot(
-        "next: coldfork baseline prune  (drops findings that no longer occur from the baseline)"
+        "next: coldfork baseline prune  (drops from the baseline what is no longer found)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Single facts about libraries, as the analysis uses them: selected by machine and version."""
+"""Single facts about libraries, selected by machine and version, in the form that the analysis uses."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ class ArgumentTest:
     name: str
     """The keyword of the argument."""
     position: int | None = None
-    """Its place among the positional arguments (without a method's `self`); None: keyword only."""
+    """Its position among the positional arguments, not counting `self`; None if it is keyword-only."""
     startswith: tuple[str, ...] = ()
-    """The argument is a string that begins with one of these; empty: any value but None passes.
+    """The argument must be a string that begins with one of these; if empty, any value except None passes.
 
-    One with a dot in it names objects: `taichi.cuda` is the library's object of that name. In a list, any
-    element that passes is enough.
+    A prefix with a dot names objects: `taichi.cuda` is an object of the library taichi. A list passes if any
+    element does.
     """
     integers: bool = False
-    """Whether an integer passes, too: torch takes a bare number for a device of the current accelerator."""
+    """Whether an integer passes too: torch takes a bare number for a device of the current accelerator."""
     through: tuple[str, ...] = ()
-    """Constructors that only wrap the value, such as `torch.device`: their first argument is tested."""
+    """Constructors that merely wrap the value, such as `torch.device`; their first argument is tested
+    instead.
+    """
     equals: tuple[str | int | bool, ...] = ()
-    """The argument is exactly one of these."""
+    """The argument must equal one of these."""
     endswith: tuple[str, ...] = ()
-    """The argument is a string that ends with one of these, like the names of source files."""
+    """The argument must be a string that ends with one of these, such as the name of a source file."""
     other_than: tuple[str, ...] = ()
-    """The argument is a string other than these."""
+    """The argument must be a string other than these."""
     data: bool = False
-    """The argument is not a function: a decorator that takes either may compile immediately for types."""
+    """The argument must not be a function: a decorator that is given types instead may compile at once."""
     negative: bool = False
-    """The argument is a negative number, by which PyTorch means no device."""
+    """The argument must be a negative number, by which PyTorch means no device."""
     empty: bool = False
-    """The argument is an empty container."""
+    """The argument must be an empty container."""
 
     def accepts(self, value: object) -> bool:
         """Return whether the constant `value` passes the test; wrappers have already been removed."""
@@ -66,7 +68,7 @@ class ArgumentTest:
 
     @property
     def narrow(self) -> bool:
-        """Whether only negative numbers, or only empty containers, pass the test."""
+        """Whether only negative numbers or only empty containers pass the test."""
         return self.negative or self.empty
 
     @property
@@ -84,11 +86,13 @@ class Fact:
     accelerator: str
     distribution: str
     condition: str | None = None
-    """Set if it requires a rarer host than the profile describes: "a host where NVML does not answer"."""
+    """The rarer host that it requires, if it does not happen on every host of the profile: "a host where NVML
+    does not answer".
+    """
     unless_env: tuple[str, str] | None = None
-    """If this environment variable is set to this value, the fact turns into `softened()`."""
+    """If this environment variable has this value, `softened()` replaces the fact."""
     argument: ArgumentTest | None = None
-    """The effect needs an argument that passes this test."""
+    """The effect happens only if an argument passes this test."""
     unless_argument: tuple[ArgumentTest, ...] = ()
     """The effect does not happen if an argument passes one of these tests."""
     source: str = ""
@@ -96,9 +100,9 @@ class Fact:
     presumes: str = ""
     """A presumption about machines of this kind, which nearly always holds."""
     softens: bool = True
-    """False if the call has no effect while the environment variable is set."""
+    """A condition under which the effect happens even if the environment variable is set."""
     despite: str = ""
-    """A condition under which it happens even if the environment variable is set."""
+    """The value that an argument must have for the effect, if other values are possible; set at a call."""
     taken: str = ""
     """The value that an argument must have for the failure, if other values are possible; set at a call."""
 
@@ -118,7 +122,7 @@ class Fact:
         )
 
 
-#: The kind of host on which a query to the management library falls back to the driver.
+#: A host on which queries to the management library fall back to the driver.
 SILENT_MANAGEMENT = {
     "cuda": "a host where NVML does not answer",
     "rocm": "a host where amdsmi does not answer",
@@ -136,13 +140,13 @@ class MethodFact:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """Facts about every name directly inside a module or class, except the excluded names."""
+    """Facts about every name directly inside a module or class, with some exceptions."""
 
     facts: tuple[Fact, ...]
     excluded: frozenset[str]
 
     def about(self, symbol: str, name: str) -> tuple[Fact, ...]:
-        """Return these facts as facts about `symbol`, whose last part is `name`."""
+        """Return these facts for `symbol`, whose last part is `name`."""
         if name in self.excluded:
             return ()
         return tuple(replace(fact, symbol=symbol) for fact in self.facts)
@@ -165,7 +169,7 @@ class Value:
     symbol: str
     kind: ValueKind
     constant: str | int | bool | None = None
-    """The value itself, unless the kind is `set`: true, not None, otherwise unknown."""
+    """The value itself; if the kind is `set`, the value is only known to be true and not None."""
     source: str = ""
 
     @property
@@ -181,11 +185,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Wraps:
-    """A call that turns a function into another; facts about calling that are filed under `symbol()`."""
+    """A call that turns a function into another; facts about calling the result are under `symbol()`."""
 
     symbol: str
     function: str
-    """The keyword of the first argument; a call without it makes a decorator."""
+    """The keyword of the first argument; a call without that argument makes a decorator."""
     keeps_value: bool
     """True if the new function returns the result of the given one."""
 
@@ -196,7 +200,7 @@ class Raises:
 
     symbol: str
     fails: bool
-    """True: under this profile the call raises."""
+    """True if the call raises an error under this profile."""
     presumes: str
     """The presumption if it does not raise: "NVML works"."""
     error: str = ""

@@ -105,7 +105,7 @@ def _made_new(folder: Path) -> Path:
         with suppress(FileExistsError):
             _make(place, os.O_EXCL)
             return place
-    raise FileExistsError(17, "a hundred recordings began in this second")
+    raise FileExistsError(17, "too many recordings began in this second")
 
 
 def _make(place: Path, how: int) -> None:

@@ -30,13 +30,13 @@ Examples:
   coldfork probe engine.api                        does importing it wake a device, and which line?
   coldfork probe --virtual h100 engine.api         on a machine without a GPU
   coldfork probe --all engine --format json        every module of a package
-  coldfork probe --python .venv/bin/python engine  as that environment has it
+  coldfork probe --python .venv/bin/python engine  with that environment's packages
   git bisect run coldfork probe --virtual h100 engine.api
 
 \b
 Exit status: 0 cold, 1 woken, 125 an import failed or could not be judged (git bisect skips the commit),
-2 wrong usage, 130 interrupted: what was found by then is printed. If several modules were named, one that
-wakes a device counts before one that could not be judged.
+2 wrong usage, 130 interrupted: what was found by then is printed. With several modules, 1 takes
+precedence over 125.
 Next: coldfork rule device-init-at-import says what to write instead.
 """
 
@@ -53,7 +53,7 @@ Next: coldfork rule device-init-at-import says what to write instead.
 @click.option(
     "--in-forked-child",
     is_flag=True,
-    help="Fork first and import in the child, as a worker does that is forked before anything is imported.",
+    help="Import in a forked child, like a worker that is forked before anything is imported.",
 )
 @options.options(PROBE_SETTINGS)
 @debug_option

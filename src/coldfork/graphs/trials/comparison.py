@@ -55,8 +55,11 @@ _LIMIT_OF_RUNS = 50.0
 """The limit of a fresh run, as a multiple of the time that its capture took."""
 _LIMIT_FAR_AWAY = 20.0
 """The limit in seconds for runs on values that the program may never meet."""
-_NO_OTHER_VALUES = "the forward function took no other values than those that were there"
-_PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
+_NO_OTHER_VALUES = "the forward function uses the same values in every run"
+_PREPARED_ALIKE = (
+    "prepare= fills in the same values for every seed",
+    "let it fill in different values for each seed",
+)
 _BEGIN_COLD = "check in a process that has served no batch, or allow it by name if it is part of the model"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 

@@ -93,7 +93,7 @@ class _Page:
         count = plural(len(skipped), "file")
         them = "it" if len(skipped) == 1 else "them"
         yield from self._sheet.flow(
-            f"{count} could not be read, so nothing is known about what importing {them} does:", _HANG
+            f"{count} could not be read, so it is unknown what importing {them} does:", _HANG
         )
         for file in skipped[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(file.path, None))
@@ -119,7 +119,7 @@ class _Page:
             place = self._sheet.paint("place", self._entries.place(one.path, one.line))
             which = f"{self._sheet.say(one.module)} takes too long to follow to its end"
             yield from self._sheet.flow(
-                f"{which}, so something may be missed; the budget ended at {place}", _HANG
+                f"{which}, so findings may be missing; the budget ended at {place}", _HANG
             )
         rest = []
         if len(own) > _MOST_SKIPPED:

@@ -302,7 +302,7 @@ def test_every_format_says_what_failed(tmp_path: Path, monkeypatch: pytest.Monke
 
     text = CliRunner().invoke(cli, arguments)
     flat = " ".join(text.output.split())
-    assert "coldfork itself failed at engine.py:4, so something may be missed; please report it" in flat
+    assert "coldfork itself failed at engine.py:4, so findings may be missing; please report it" in flat
     assert "LookupError: nobody thought of it (" in flat
     assert text.exit_code == 0
     assert CliRunner().invoke(cli, [*arguments, "--fail-on", "unknown"]).exit_code == 1

@@ -83,7 +83,7 @@ def test_what_has_to_hold_for_a_line_to_run() -> None:
 @pytest.mark.usefixtures("engine")
 def test_a_line_that_nothing_comes_to_is_told_by_the_statement_around_it() -> None:
     text = told("engine.py:18")
-    assert "nothing reached line 18; of the statements around it" in text
+    assert "nothing reached line 18; the innermost statement around it" in text
     assert "engine.py:17 if False:" in text
 
 

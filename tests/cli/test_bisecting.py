@@ -128,10 +128,12 @@ def test_the_page_has_what_is_tested_here() -> None:
 @pytest.mark.parametrize("session", SESSIONS, ids=[session.splitlines()[1] for session in SESSIONS])
 def test_a_session_of_the_page_finds_the_commit(session: str, tmp_path: Path, cache: Path) -> None:
     repository = Repository(tmp_path / "repository", cache)
-    (repository.folder / "test_engine.py").write_text("import engine.api\n\n\ndef test_it():\n    pass\n")
-    repository.git("add", "test_engine.py")
     texts = {"c": COLD, "w": WOKEN}
-    commits = [repository.commit(number, texts[kind]) for number, kind in enumerate("cccwww")]
+    commits = repository.commit(
+        [texts[kind].format(number=number) for number, kind in enumerate("cccwww", 10)]
+    )
+    # Untracked, so that it is there whichever commit is checked out.
+    (repository.folder / "test_engine.py").write_text("import engine.api\n\n\ndef test_it():\n    pass\n")
     repository.git("tag", "v1.4", commits[0])
     said = [repository.git(*shlex.split(line)[1:]) for line in session.splitlines()]
     assert f"{commits[3]} is the first bad commit" in said[1]

@@ -33,8 +33,9 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert Counter(listed(site["project"]["nav"])) == pages
 
 
-def test_the_search_leaves_out_transcripts() -> None:
-    pages = [*(DOCS / "integrations").glob("*.md"), DOCS / "decisions.md"]
+def test_the_search_leaves_out_transcripts_and_reports() -> None:
+    folders = (DOCS / "integrations", DOCS / "reports")
+    pages = [*(page for folder in folders for page in folder.glob("*.md")), DOCS / "decisions.md"]
     assert pages
     left_out = "search:\n  exclude: true\n"
     assert [page.name for page in pages if left_out not in page.read_text(encoding="utf-8")] == []

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FRAMES = re.compile(r"(?<=^Traceback \(most recent call last\):\n)(?: +.*\n)+", re.MULTILINE)
 _SETTLED = (
-    (r"(?<=in )[\d.]+ m?s\b", "TIME"),
+    (r"(?<=in )[\d.]+\s+m?s\b", "TIME"),
     (r"(?<=at )[\d.]+ s\b", "TIME"),
     (r"(?<=process )\d+", "PID"),
     (r"(?<=\(pid )\d+", "PID"),

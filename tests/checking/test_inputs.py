@@ -314,7 +314,7 @@ def test_fixes_of_standard_input_are_shown_and_written_nowhere(folder: Path) -> 
     for option in ("--fix", "--diff --prove", "--confirm"):
         refused = check(*asked, *option.split(), stdin=buffer)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "fixes for standard input cannot be written to a file" in refused.stderr
+        assert "standard input" in refused.stderr
     assert (folder / "pkg/a.py").read_text(encoding="utf-8") == "def name(): return 1\n"
 
 

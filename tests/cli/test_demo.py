@@ -120,8 +120,7 @@ woken: importing engine wakes cuda
       engine.attention              engine/attention.py:5
    = every process that imports this module can no longer fork workers that use
      the GPU
-   = seen on virtual:h100 in a fresh interpreter that N modules in 280
-     ms
+   = seen on virtual:h100 in a fresh interpreter that N modules in TIME
    = help: compute it on first use, not while the module is imported; read more:
            coldfork rule driver-init-at-import
 

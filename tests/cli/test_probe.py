@@ -225,7 +225,7 @@ def test_a_configuration_that_means_nothing_leaves_the_commit_unjudged(
         ([], "name a module, or a package with --all; coldfork probe --help shows how"),
         (
             ["src/engine/api.py"],
-            "'src/engine/api.py' is not the name of a module; write engine.api if it is imported by that name",
+            "'src/engine/api.py' is not the name of a module; write engine.api, if that is how it is imported",
         ),
         (["engine-api"], "'engine-api' is not the name of a module"),
         (["engine."], "'engine.' is not the name of a module"),

@@ -169,7 +169,7 @@ def test_a_signal_has_an_answer(number: signal.Signals, tmp_path: Path) -> None:
         pass
     running.send_signal(number)
     said = running.communicate(timeout=PATIENCE)[0]
-    assert f"{number.name} came" in said
+    assert f" s after {number.name}" in said
     assert "[hang]" in said
 
 

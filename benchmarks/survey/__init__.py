@@ -1,1 +1,1 @@
-"""A survey of the newest releases of much used packages: which of their modules wake a device on import."""
+"""A survey of the newest releases of widely used packages: which of their modules wake a device on import."""

@@ -1,4 +1,4 @@
-"""Surveys the newest releases of much used packages and writes docs/survey.md: `./dev survey [NAME...]`
+"""Surveys the newest releases of widely used packages and writes docs/survey.md: `./dev survey [NAME...]`
 
 An interrupted survey goes on where it stopped. What was found for a release is kept in `.bench/survey/`;
 `--again` checks it anew, and `--kept` writes the page from what is kept, after new readings for example.

@@ -204,7 +204,7 @@ def _group(target: str, causes: Sequence[Row]) -> str:
 
 _HEAD = """# Survey
 
-Which modules of much used packages wake a device when they are imported. The newest releases of {count}
+Which modules of widely used packages wake a device when they are imported. The newest releases of {count}
 packages were checked, each with the sources of what it requires beside it. `./dev survey` fetches them,
 checks them and writes this page; this one is of {date}.
 

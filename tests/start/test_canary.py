@@ -158,7 +158,7 @@ def test_it_asks_the_virtual_device_as_a_worker_would() -> None:
     assert said["cold"].startswith("safe to fork here: ")
     assert "asking torch.cuda" in said["cold"]
     assert said["still cold"] == ["cold", None]
-    assert said["awake"].startswith("not safe to fork here: in a forked child ")
+    assert said["awake"].startswith("not safe to fork here: a forked child fails in ")
 
 
 def test_what_could_not_be_tried_or_was_expected_to_break_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -341,7 +341,7 @@ def test_an_interpreter_that_cannot_be_run_is_a_fault_of_the_call(tmp_path: Path
         interpreters.ask(str(missing))
     for said, words in (
         ("exit 3", "ended with status 3: it printed nothing"),
-        ("echo no", "does not answer"),
+        ("echo no", "does not work as a Python"),
     ):
         missing.write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
         missing.chmod(0o755)

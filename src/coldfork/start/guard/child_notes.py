@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """The note of this process, if it was forked despite reasons against it, and how errors get it."""
+    """The note of this process, if it was forked despite reasons against it, and how it reaches its errors."""
 
     def __init__(self) -> None:
         self.text: str | None = None

@@ -118,7 +118,7 @@ LEFT = {
     "writing": ("connection", "journal is open for writing", "writing.py", 3),
     "remembering": (
         "environment",
-        "reads CUDA_VISIBLE_DEVICES, which differs",
+        "reads and keeps CUDA_VISIBLE_DEVICES, which differs",
         "remembering.py",
         3,
     ),

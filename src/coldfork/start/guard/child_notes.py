@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """The note of this process, if it was forked despite reasons against it, and how it reaches its errors."""
+    """The note of this process if it was forked against advice, and how its errors get that note."""
 
     def __init__(self) -> None:
         self.text: str | None = None

@@ -129,7 +129,10 @@ def test_a_job_is_stopped_continued_and_interrupted(screen: Callable[[], Screen]
 
     plain, ours = both(screen, use)
     assert "is a terminal: True True True" in plain
-    assert ours == plain
+    # Whether it had begun to sleep when it was interrupted is a matter of luck.
+    place = re.compile(r"line \d, in <module>.*?(?=KeyboardInterrupt)", re.DOTALL)
+    assert len(place.findall(plain)) == 1
+    assert place.sub("", ours) == place.sub("", plain)
 
 
 @pytest.mark.must_hold

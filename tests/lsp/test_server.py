@@ -7,7 +7,7 @@ import gc
 import io
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -351,22 +351,24 @@ def test_nothing_of_an_edit_is_kept_when_it_is_done() -> None:
     apart = Apart()
     server = Server(apart)
     apart.end()
-    server.protocol.set_writer(io.BytesIO())
+
+    def receive(message: object) -> None:
+        server.protocol.handle_message(cast(Any, message))
+
+    server.protocol.set_writer(cast(Any, io.BytesIO()))
     uri = "file:///srv/engine/names.py"
     first = types.InitializeRequest(
         1, types.InitializeParams(types.ClientCapabilities(), root_uri="file:///srv")
     )
-    server.protocol.handle_message(first)
+    receive(first)
     document = types.TextDocumentItem(uri, types.LanguageKind.Python, 0, WAKING)
-    server.protocol.handle_message(
-        types.DidOpenTextDocumentNotification(types.DidOpenTextDocumentParams(document))
-    )
+    receive(types.DidOpenTextDocumentNotification(types.DidOpenTextDocumentParams(document)))
 
     def edit(number: int) -> None:
         changed = types.TextDocumentContentChangeWholeDocument(f"NUMBER = {number}\n")
         identifier = types.VersionedTextDocumentIdentifier(number, uri)
         params = types.DidChangeTextDocumentParams(identifier, [changed])
-        server.protocol.handle_message(types.DidChangeTextDocumentNotification(params))
+        receive(types.DidChangeTextDocumentNotification(params))
 
     def futures() -> int:
         gc.collect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,12 @@ def test_a_search_that_fails_is_not_compared(tmp_path: Path, monkeypatch: pytest
 def test_what_is_the_same_for_each_batch_stays(tmp_path: Path, holder: str, value: str) -> None:
     report = checked_after_a_run(Program(holder, value, False), tmp_path, declared=True)
     assert report.answer == "clean", str(report)
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(("value", "answer"), [("ones", "clean"), ("largest", "leaks")])
+def test_hundreds_of_cached_functions_are_searched(tmp_path: Path, value: str, answer: str) -> None:
+    others = [functools.cache(lambda number=number: number) for number in range(200)]
+    assert [other() for other in others] == list(range(200))
+    report = checked_after_a_run(Program("cache", value, False), tmp_path, declared=True)
+    assert report.answer == answer, str(report)

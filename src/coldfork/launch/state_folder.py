@@ -48,7 +48,7 @@ def _take(place: Path, file: Path) -> None:
     try:
         _lock(place)
     except BlockingIOError:
-        raise UsageError(f"{file} is being recorded to; name another file with --output") from None
+        raise UsageError(f"{file} is in use by another recording; name another file with --output") from None
 
 
 def _lock(place: Path) -> int:

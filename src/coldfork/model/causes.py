@@ -168,7 +168,7 @@ class Fix:
     """Why it is not safe; empty if it is."""
     edits: tuple[Edit, ...]
     shares: frozenset[str] = frozenset()
-    """What it adds for other fixes to share: one of them is applied, and the next drafted anew."""
+    """The additions that other fixes may share: one fix is applied, and the next is drafted anew."""
 
 
 @dataclass(frozen=True, slots=True)

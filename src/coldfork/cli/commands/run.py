@@ -106,7 +106,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> in
     is_flag=True,
     help="Exit with 1 if a device that was awake before a fork breaks the forked process.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing except what the program prints.")
+@click.option("--quiet", is_flag=True, help="Print nothing except what the program prints.")
 @click.option("--python", metavar="PATH", help="The interpreter to run the program with.")
 @debug_option
 @click.pass_context

@@ -20,7 +20,7 @@ from coldfork.graphs.findings import NotCompared
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
 from coldfork.graphs.trials.copies import Answer, Standby, revive_executors
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large, patterns_for
-from coldfork.graphs.trials.earlier_plans import WhatIsKept, made_anew
+from coldfork.graphs.trials.earlier_plans import made_anew
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, Outcome, Way
@@ -37,6 +37,7 @@ from coldfork.graphs.trials.replays import (
     written_keys,
     written_parts,
 )
+from coldfork.graphs.trials.results import WhatIsKept
 from coldfork.graphs.trials.variation import (
     BOLD,
     settled,

@@ -21,12 +21,12 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
 from coldfork.graphs.trials.copies import revive_executors
-from coldfork.graphs.trials.earlier_plans import Found, Place, WhatIsKept, places_of
+from coldfork.graphs.trials.earlier_plans import Place, places_of
 from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.kept_writes import Kept, WriteLog
 from coldfork.graphs.trials.large_memory import Pages, Pattern, changed, fill, is_large, takes_pattern
-from coldfork.graphs.trials.results import results_of, unread_in
+from coldfork.graphs.trials.results import Found, WhatIsKept, results_of, unread_in
 from coldfork.graphs.trials.traces import Step, Trace
 from coldfork.graphs.trials.variation import at_level, other_values
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode

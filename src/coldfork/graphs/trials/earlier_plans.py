@@ -7,7 +7,7 @@ import gc
 import math
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
@@ -19,6 +19,7 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.reachable_values import own_of, spots
 from coldfork.graphs.trials.beginning import Beginning, Question
 from coldfork.graphs.trials.copies import Answer
+from coldfork.graphs.trials.results import Found, WhatIsKept
 from coldfork.virtual.capturing.records import Places, Record, Use
 
 _DEPTH = 3
@@ -40,31 +41,6 @@ _KEPT = "what was kept from before the check"
 _CHANGED = "it was changed in place before the check, and may hold an earlier batch"
 _HIDDEN = "it is from before the check, and its holder, such as a generator's frame, was not found"
 _BY_THREADS = "another thread computes it again, whose operators are not seen"
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIsKept:
-    """A request for the places that hold the memory with these keys, or one of these numbers."""
-
-    keys: frozenset[int]
-    numbers: frozenset[float] = frozenset()
-    """The numbers that a graph keeps from its capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The places that hold what was asked for, and the memory for which they do not tell enough."""
-
-    places: range
-    """The numbers of the places, counted from the first request."""
-    memory: tuple[int, ...]
-    """The keys of the memory that each of them holds; 0 for none."""
-    changed: Mapping[int, str]
-    """Memory that was changed in place after its allocation, with a name; no place shows such a change."""
-    hidden: Mapping[int, str]
-    """Memory for which there is no place, such as that of a tensor in the frame of a generator."""
-    complete: bool = True
-    """Whether these are all places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +111,13 @@ def places_of(asked: WhatIsKept, make: Any, beginning: Beginning, first: int) ->
         places, changed, hidden = _holding_memory(asked.keys, beginning)
         places += _holding_numbers(asked.numbers, make)
         known = {id(place.holder) for place in places}
-        places += [Place(one) for one in _cached_functions() if id(one) not in known]
+        cached = [Place(one) for one in _cached_functions() if id(one) not in known]
     most = places[:_MOST]
-    numbers = range(first, first + len(most))
+    end = first + len(most)
     memory = tuple(place.memory for place in most)
-    return most, Found(numbers, memory, changed, hidden, len(places) == len(most))
+    complete = len(places) == len(most)
+    found = Found(range(first, end), memory, changed, hidden, complete, range(end, end + len(cached)))
+    return [*most, *cached], found
 
 
 @contextmanager
@@ -325,24 +303,36 @@ def made_anew(
     kept: Found = places.value
     unknown = [] if kept.complete else [(_KEPT, f"more than {_MOST} places may hold it")]
     asked = replace(question, deciding=True)
-    as_it_is = run(asked) if kept.places or kept.changed else Answer(error="nothing is kept")
+    needed = kept.places or kept.cached or kept.changed
+    as_it_is = run(asked) if needed else Answer(error="nothing is kept")
     found = frozenset[int]()
-    for number in kept.places if as_it_is.given else ():
-        if number in as_it_is.value.passed:
+    # Cached functions are cleared together: a program may have hundreds that have nothing to do with this.
+    groups = [range(number, number + 1) for number in kept.places] + [kept.cached]
+    while groups and as_it_is.given:
+        group = groups.pop(0)
+        cleared = frozenset(group) - as_it_is.value.passed
+        if not cleared:
             continue
-        tried = run(replace(asked, forgotten=found | {number}))
+        tried = run(replace(asked, forgotten=found | cleared))
+        more = tried.given and tried.value.decisions.reads > as_it_is.value.decisions.reads
+        if len(group) > 1:
+            if not tried.given or more or cleared & (tried.value.remade | tried.value.unseen):
+                middle = len(group) // 2
+                groups[:0] = [group[:middle], group[middle:]]
+            continue
         if tried.trouble:
             unknown.append((_KEPT, tried.trouble))
         if not tried.given:
             continue
-        more = tried.value.decisions.reads > as_it_is.value.decisions.reads
-        if number in tried.value.remade or (number in tried.value.refilled and more):
-            found |= {number}
-        elif number in tried.value.unseen:
+        if cleared & tried.value.remade or (cleared & tried.value.refilled and more):
+            found |= cleared
+        elif cleared & tried.value.unseen:
             unknown.append((_KEPT, _BY_THREADS))
     if as_it_is.trouble:
         unknown.append((_KEPT, as_it_is.trouble))
-    known = {view.key for view in question.inputs} | {kept.memory[one - kept.places.start] for one in found}
+    known = {view.key for view in question.inputs} | {
+        kept.memory[one - kept.places.start] for one in found if one in kept.places
+    }
     if as_it_is.given:
         known |= as_it_is.value.wrote.keys()
     unknown += [(name, _CHANGED) for key, name in kept.changed.items() if key not in known]

@@ -1,8 +1,9 @@
-"""The results of a run, and the elements in which two runs of the same batch differ."""
+"""The results of a run, the elements in which two runs of a batch differ, and what is kept from before."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -79,3 +80,30 @@ def _apart(one: Any, other: Any) -> Any:
     allowed = margin * size + 0.01 * margin * (size.max() if size.numel() else 0.0)
     same = (left == right) | (left.isnan() & right.isnan()) | ((left - right).abs() <= allowed)
     return ~same
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIsKept:
+    """A request for the places that hold the memory with these keys, or one of these numbers."""
+
+    keys: frozenset[int]
+    numbers: frozenset[float] = frozenset()
+    """The numbers that a graph keeps from its capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The places that hold what was asked for, and the memory for which they do not tell enough."""
+
+    places: range
+    """The numbers of the places, counted from the first request."""
+    memory: tuple[int, ...]
+    """The keys of the memory that each of them holds; 0 for none."""
+    changed: Mapping[int, str]
+    """Memory that was changed in place after its allocation, with a name; no place shows such a change."""
+    hidden: Mapping[int, str]
+    """Memory for which there is no place, such as that of a tensor in the frame of a generator."""
+    complete: bool = True
+    """Whether these are all places."""
+    cached: range = range(0)
+    """The numbers of the program's cached functions that hold something else, or something unknown."""

@@ -13,7 +13,7 @@ _NARROWEST = 60
 _HANG = 4
 _MARGIN = re.compile(r" *(?:(?:=|-->|[0-9]+\.|help:) +)*")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)")
-"""What a terminal shows no character for: a colour, or an end of a link."""
+"""A sequence that a terminal does not show as characters: a colour, or an end of a link."""
 _HARD = "\0"
 """Stands for a blank at which a line must not be broken; foreign text never contains it here."""
 _FLAG = re.compile(r"(?<= )(--[a-z]+(?:-[a-z]+)*) (?=\w)")

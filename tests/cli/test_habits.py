@@ -121,7 +121,13 @@ def test_the_python_before_a_script_is_the_one_that_runs_it(
 def test_a_traceback_of_a_watched_program_shows_only_the_program(torch_without_cuda: Path) -> None:
     (torch_without_cuda / "x.py").write_text("import torch.cuda\ntorch.cuda.init()\n", encoding="utf-8")
     done = coldfork(
-        "run", "--quiet", "--", sys.executable, "x.py", cwd=torch_without_cuda, PYTHONPATH=str(torch_without_cuda)
+        "run",
+        "--quiet",
+        "--",
+        sys.executable,
+        "x.py",
+        cwd=torch_without_cuda,
+        PYTHONPATH=str(torch_without_cuda),
     )
     places = [line.split('"')[1] for line in done.stderr.splitlines() if line.startswith("  File")]
     assert [Path(place).name for place in places] == ["x.py", "cuda.py", "cuda.py"]

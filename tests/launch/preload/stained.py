@@ -122,7 +122,7 @@ LEFT = {
         "remembering.py",
         3,
     ),
-    "named": ("seeds", "its import draws named.RUN at random", "named.py", 3),
+    "named": ("seeds", "its import draws random numbers from named.RUN", "named.py", 3),
 }
 """Each stain with a part of the reason, and the line."""
 

@@ -14,7 +14,6 @@ import copy
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.opinfo import FINE, MODES, WRONG, Outcome, judge, with_torchs_tests
+from benchmarks.opinfo import MODES, WRONG, Outcome, judge, tell, with_torchs_tests
 
 _ROUNDING = 1e-5
 _MASKED = torch.tensor([[False, False, False, True], [False, False, True, True]])
@@ -199,16 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     started = time.perf_counter()
     outcomes = list(sweep(chosen.names, chosen.mode or tuple(MODES), chosen.samples))
-    counts = Counter((outcome.mode, outcome.kind) for outcome in outcomes)
-    for (mode, kind), count in sorted(counts.items()):
-        print(f"{mode:10} {kind:18} {count:6}")
-    listed = Counter(
-        (outcome.kind, outcome.operator, outcome.dtype, outcome.mode, outcome.reason[:150])
-        for outcome in outcomes
-        if outcome.kind in chosen.show or outcome.kind not in FINE
-    )
-    for (kind, name, training, mode, reason), count in sorted(listed.items()):
-        print(f"{kind:18} {name:40} {training:8} {mode:10} x{count:<4} {reason}")
+    tell(outcomes, chosen.show)
     modules = len({outcome.operator for outcome in outcomes})
     print(f"{len(outcomes)} samples of {modules} modules in {time.perf_counter() - started:.0f} s")
     return 1 if any(outcome.kind in WRONG for outcome in outcomes) else 0

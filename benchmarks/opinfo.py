@@ -37,7 +37,8 @@ DTYPES = {"float32": torch.float32, "int64": torch.int64}
 
 BACKENDS = ("eager", "aot_eager", "inductor")
 
-FINE = ("equal", "refused", "eager-fails", "uninitialised", "compiler-fails")
+USUAL = ("equal", "refused", "eager-fails", "uninitialised")
+FINE = (*USUAL, "compiler-fails")
 WRONG = (
     "capture-fails",
     "replay-fails",
@@ -274,6 +275,20 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def tell(outcomes: Sequence[Outcome], show: Sequence[str]) -> None:
+    """Print how many outcomes of each kind there are, and list unusual and wanted ones."""
+    counts = Counter((outcome.mode, outcome.kind) for outcome in outcomes)
+    for (mode, kind), count in sorted(counts.items()):
+        print(f"{mode:10} {kind:18} {count:6}")
+    listed = Counter(
+        (outcome.kind, outcome.operator, outcome.dtype, outcome.mode, outcome.reason[:150])
+        for outcome in outcomes
+        if outcome.kind in show or outcome.kind not in USUAL
+    )
+    for (kind, name, dtype, mode, reason), count in sorted(listed.items()):
+        print(f"{kind:18} {name:40} {dtype:8} {mode:10} x{count:<4} {reason}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Sweep, and list what is neither equal nor refused."""
     parser = argparse.ArgumentParser(prog="./dev bench opinfo", description=__doc__)
@@ -296,17 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mode in chosen.mode or MODES
         for outcome in run(case, mode, chosen.samples, chosen.compiled)
     ]
-    counts = Counter((outcome.mode, outcome.kind) for outcome in outcomes)
-    for (mode, kind), count in sorted(counts.items()):
-        print(f"{mode:10} {kind:18} {count:6}")
-    listed = Counter(
-        (outcome.kind, outcome.operator, outcome.dtype, outcome.mode, outcome.reason[:150])
-        for outcome in outcomes
-        if outcome.kind in chosen.show
-        or outcome.kind not in ("equal", "refused", "eager-fails", "uninitialised")
-    )
-    for (kind, operator, dtype, mode, reason), count in sorted(listed.items()):
-        print(f"{kind:18} {operator:40} {dtype:8} {mode:10} x{count:<4} {reason}")
+    tell(outcomes, chosen.show)
     print(f"{len(outcomes)} samples in {time.perf_counter() - started:.0f} s")
     return 1 if any(outcome.kind in WRONG for outcome in outcomes) else 0
 

@@ -13,7 +13,7 @@ from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
 from coldfork.graphs.leaks.inspection import Inspector
 from coldfork.graphs.trials.comparison import Comparison, Named, Seen
 from coldfork.graphs.trials.copies import reason_against
-from coldfork.graphs.trials.judging import Outcome
+from coldfork.graphs.trials.judging import Judgement
 from coldfork.graphs.trials.replays import records_of
 from coldfork.graphs.trials.traces import explanations
 
@@ -61,7 +61,9 @@ class Checker:
         """Return the report on the most recently captured batch."""
         inspector = self.inspector
         if self._comparison is None:
-            outcome = Outcome(None, (NotCompared(str(batch.descriptor), "results", self._against, _ON_CPU),))
+            outcome = Judgement(
+                None, (NotCompared(str(batch.descriptor), "results", self._against, _ON_CPU),)
+            )
         else:
             seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
             outcome = self._comparison.outcome(batch, seen)

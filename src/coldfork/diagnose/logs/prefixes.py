@@ -33,7 +33,6 @@ _ELEMENTS = re.compile(
     r"|(?P<bar>[|](?= ))"
 )
 _PID = re.compile(r"(?:^|[\s,(=])pid[ =:]+(\d+)")
-_RANK = re.compile(r"rank[ =:]?(\d+)")
 _BARS = re.compile(r"(?:\s*[|+](?:[-+ ]*)(?=\s|$|[-+])(?:-+(?: \d+ -+)?)?)+ ?")
 
 

@@ -46,6 +46,10 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(path.replace("\\", "/").split("/"))
 
 
+Call = tuple[str, int | None, str]
+"""The path, line and function of a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogFrame:
     """One call on a stack that the log shows."""
@@ -57,6 +61,11 @@ class LogFrame:
     function: str
     text: str = ""
     """The source line, if the log quotes it."""
+
+    @property
+    def call(self) -> Call:
+        """The call, wherever in the log it stands and whatever source line is quoted for it."""
+        return self.path, self.line, self.function
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -7,14 +7,11 @@ below it and the error piece by piece, so another process's line may begin in th
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from coldfork.diagnose.logs.records import LogFrame, LoggedError, LogLine
-
-Call = tuple[str, int | None, str]
-"""The path, line and function of a call."""
+from coldfork.diagnose.logs.records import Call, LogFrame, LoggedError, LogLine
 
 _TORN = re.compile(
     r'^(?P<before>.*\S.*?)(?P<whole>  File "[^"]+", line \d+, in \S+|Traceback \(most recent call last\):)$'
@@ -35,8 +32,9 @@ def separated(lines: Iterable[LogLine]) -> tuple[tuple[LogLine, ...], bool]:
         before, whole = _parted(line.text)
         if before:
             torn = True
-            found.append(replace(line, text=before))
-        found.append(replace(line, text=whole) if before else line)
+            found += (replace(line, text=before), replace(line, text=whole))
+        else:
+            found.append(line)
     return tuple(found), torn
 
 
@@ -78,7 +76,7 @@ def _groups(errors: Sequence[LoggedError]) -> list[list[LoggedError]]:
     """Return the errors in groups whose stacks share calls, directly or through others."""
     groups: list[tuple[set[Call], list[LoggedError]]] = []
     for error in errors:
-        calls = {*map(_call, error.frames)}
+        calls = {frame.call for frame in error.frames}
         joined = [group for group in groups if not calls.isdisjoint(group[0])]
         groups = [group for group in groups if group not in joined]
         members = [*(other for _, group in joined for other in group), error]
@@ -89,22 +87,17 @@ def _groups(errors: Sequence[LoggedError]) -> list[list[LoggedError]]:
 def _united(stacks: Sequence[Sequence[LogFrame]]) -> tuple[LogFrame, ...]:
     """Return each call of these stacks once, after the calls that precede it in its own stack."""
     found: list[LogFrame] = []
-    places: list[Call] = []
+    calls: list[Call] = []
     for stack in sorted(stacks, key=len, reverse=True):
         behind = 0
         for frame in stack:
-            call = _call(frame)
-            if call in places:
-                behind = max(behind, places.index(call) + 1)
+            if frame.call in calls:
+                behind = max(behind, calls.index(frame.call) + 1)
             else:
                 found.insert(behind, frame)
-                places.insert(behind, call)
+                calls.insert(behind, frame.call)
                 behind += 1
     return tuple(found)
-
-
-def _call(call: LogFrame) -> Call:
-    return call.path, call.line, call.function
 
 
 def _quotations(errors: Iterable[LoggedError]) -> dict[tuple[str, int | None], Counter[str]]:
@@ -127,14 +120,11 @@ def _quoting(call: LogFrame, quoted: dict[tuple[str, int | None], Counter[str]])
 
 def near(errors: Sequence[LoggedError], line: LogLine) -> tuple[LogFrame, ...]:
     """Return the calls of the unfinished traceback to which the words on this line most probably belong."""
-    broken = deque(
-        (
-            error
-            for error in errors
-            if not error.kind
-            and error.speaker == line.speaker
-            and error.begins <= line.number <= error.line_number + _NEAR
-        ),
-        maxlen=1,
+    broken = (
+        error.frames
+        for error in reversed(errors)
+        if not error.kind
+        and error.speaker == line.speaker
+        and error.begins <= line.number <= error.line_number + _NEAR
     )
-    return broken[0].frames if broken else ()
+    return next(broken, ())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from coldfork.diagnose.logs.prefixes import without_bars
-from coldfork.diagnose.logs.records import LogFrame, LoggedError, LogLine
+from coldfork.diagnose.logs.records import Call, LogFrame, LoggedError, LogLine
 
 _PYTHON = re.compile(
     r'^\s*File(?: ?"(?P<path>[^"]+)"| (?P<bare>[^\s",][^",]*?)), ?line ?(?P<line>\?\?\?|\d+)'
@@ -115,20 +115,16 @@ def _mixed(broken: LoggedError, found: LoggedError) -> bool:
     if broken.kind or not broken.frames or not found.frames:
         return False
     near = found.begins - broken.frames[-1].line_number <= _MOST_BETWEEN
-    outermost = _call(broken.frames[0])
-    return near and any(_call(call) == outermost for call in found.frames[: _MOST_BETWEEN + 1])
+    outermost = broken.frames[0].call
+    return near and any(frame.call == outermost for frame in found.frames[: _MOST_BETWEEN + 1])
 
 
 def _unmixed(frames: Sequence[LogFrame]) -> tuple[LogFrame, ...]:
     """Return each call of a mixed traceback once, in the order of the stack, which every copy preserves."""
-    first: dict[tuple[str, int | None, str], LogFrame] = {}
-    for call in frames:
-        first.setdefault(_call(call), call)
+    first: dict[Call, LogFrame] = {}
+    for frame in frames:
+        first.setdefault(frame.call, frame)
     return tuple(first.values())
-
-
-def _call(call: LogFrame) -> tuple[str, int | None, str]:
-    return call.path, call.line, call.function
 
 
 def _belongs(broken: LoggedError, said: LoggedError, lines: Sequence[LogLine]) -> bool:

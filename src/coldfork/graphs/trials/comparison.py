@@ -23,7 +23,7 @@ from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large,
 from coldfork.graphs.trials.earlier_plans import made_anew
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
-from coldfork.graphs.trials.judging import Judge, Judgement, Outcome, Way
+from coldfork.graphs.trials.judging import Judge, Judgement, Way
 from coldfork.graphs.trials.large_memory import forget, is_large, keep
 from coldfork.graphs.trials.other_operators import OtherOperators, other_steps
 from coldfork.graphs.trials.replays import (
@@ -127,7 +127,7 @@ class Comparison:
         forget()
         torch.set_num_threads(self._threads)
 
-    def outcome(self, batch: Any, seen: Seen) -> Outcome:
+    def outcome(self, batch: Any, seen: Seen) -> Judgement:
         """Compare the most recently captured batch with fresh runs."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         question = self._question(batch, seen)
@@ -210,7 +210,9 @@ class Comparison:
 
     # --- comparing runs -------------------------------------------------------------------------
 
-    def _try(self, batch: Any, question: Question, first: Answer | None, alone: Way, limit: float) -> Outcome:
+    def _try(
+        self, batch: Any, question: Question, first: Answer | None, alone: Way, limit: float
+    ) -> Judgement:
         judge = self._judge(batch, limit)
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
@@ -221,7 +223,7 @@ class Comparison:
             question, answer = (asked, first) if first else self._run_fresh(asked, limit)
             first = None
             if not answer.given:
-                return Outcome(None, (judge.failed(answer, _GIVE_VALUES),))
+                return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
             for following in asking[number + 1 : number + 2]:
                 self._fresh.ask_ahead(following, limit)
             fresh: EagerRun = answer.value
@@ -230,7 +232,7 @@ class Comparison:
             varied |= varied_since(start, fresh, question)
             judged = self._judged(judge, Trial(question, fresh, after=way.after), way, limit)
             if judged.differs is not False:
-                return _outcome(judged)
+                return judged
             undefined = undefined or judged.undefined
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
@@ -249,14 +251,14 @@ class Comparison:
             judged = self._judged(judge, Trial(far, answer.value), alone, limit)
             varied |= varied_since(start or fresh, answer.value, question)
             if judged.differs:
-                return _outcome(judged)
+                return judged
             gaps.update(dict.fromkeys(judged.gaps))
         # Inputs that `prepare` leaves unchanged are the same in each step of the program.
         same = [] if question.prepared and varied else sorted(read - varied)
         why = _PREPARED_ALIKE if question.prepared else (_NO_OTHER_VALUES, _GIVE_VALUES)
         unvaried = [judge.gap(self._name(question.inputs[one]), *why) for one in same]
         compared = None if read and not read & varied else False
-        return Outcome(compared, (*gaps, *unvaried), undefined)
+        return Judgement(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
         """Return the questions for each batch: different seeds and, without `prepare`, bolder values."""
@@ -337,7 +339,3 @@ class Comparison:
 
     def _running(self, limit: float) -> Callable[[Question], Answer]:
         return lambda question: self._fresh.ask(question, limit)
-
-
-def _outcome(judged: Judgement) -> Outcome:
-    return Outcome(judged.differs, judged.gaps, judged.undefined, judged.fresh, judged.replayed)

@@ -25,15 +25,16 @@ TryOut = Callable[[Trial], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of comparing one replay with one fresh run."""
+    """The result of comparing replays of a batch with fresh runs: one of each, or all."""
 
     differs: bool | None
     """None if they could not be compared."""
     gaps: tuple[NotCompared, ...] = ()
+    """Everything that could not be compared, and why."""
     undefined: bool = False
     """Whether results depend on memory that was never written, even those of eager runs."""
     fresh: tuple[Step, ...] = ()
-    """The operators of the fresh run, if the replay differs from it."""
+    """The operators of a fresh run, if a replay differs from it."""
     replayed: tuple[Step, ...] = ()
 
 
@@ -46,21 +47,6 @@ class Way:
     """The batches to replay before it."""
     compiled: bool = True
     """Whether the program's compiled functions ran compiled during the capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of the comparison of one batch."""
-
-    differs: bool | None
-    """None if nothing could be compared."""
-    gaps: tuple[NotCompared, ...] = ()
-    """Everything that could not be compared, and why."""
-    undefined: bool = False
-    """Whether results depend on memory that was never written, even those of eager runs."""
-    fresh: tuple[Step, ...] = ()
-    """The operators of a fresh run, if a replay differs from it."""
-    replayed: tuple[Step, ...] = ()
 
 
 class Judge:

@@ -46,11 +46,14 @@ def opened(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 @pytest.mark.parametrize("name", ["class-body", "notebook"])
-def test_an_example_is_told_as_on_the_command_line(opened: Playground, name: str, tmp_path: Path) -> None:
+def test_an_example_is_told_as_on_the_command_line(
+    opened: Playground, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened.choose("example", name)
     # The folder without packages makes a line of its own, which is left out of the comparison.
     (tmp_path / "packages").mkdir()
-    program = [sys.executable, "-m", "coldfork", "check", "--site-packages", str(tmp_path / "packages")]
+    monkeypatch.setenv("COLDFORK_SITE_PACKAGES", str(tmp_path / "packages"))
+    program = [sys.executable, "-m", "coldfork", "check"]
     files = EXAMPLES[name]["files"]
     assert isinstance(files, dict)
     expected = printed([*program, "--target-version", "3.13"], files, tmp_path / "project")
@@ -205,7 +208,9 @@ def test_a_baseline_is_left_out_and_a_fix_keeps_the_ends_of_lines(
         "pyproject.toml": "[tool.coldfork]\nbaseline = 'accepted.json'\n",
     }
     request = json.dumps({"files": files, "profile": "cuda", "target": "3.13"})
-    assert json.loads(playground_engine.check(request))["status"] == 1
+    checked = json.loads(playground_engine.check(request))
+    assert checked["status"] == 1
+    assert "next: coldfork check --profile cuda --target-version 3.13 --fix " in checked["output"]
     fixed = json.loads(playground_engine.mend(request))["unsafe"]["files"]
     assert list(fixed) == ["count.py"]
     assert fixed["count.py"].count("\r\n") == fixed["count.py"].count("\n") > 0

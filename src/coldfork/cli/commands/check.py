@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ONCE = frozenset({
     "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",
-    "quiet", "statistics",
+    "quiet", "statistics", "color",
 })  # fmt: skip
 """The options that a suggested next command does not repeat."""
 _FOR_AN_AGENT = 20

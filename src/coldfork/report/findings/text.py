@@ -121,19 +121,13 @@ class _Page:
             yield from self._sheet.flow(
                 f"{which}, so findings may be missing; the budget ended at {place}", _HANG
             )
-        rest = []
-        if len(own) > _MOST_SKIPPED:
-            rest.append(f"{len(own) - _MOST_SKIPPED} more of the checked modules")
-        if len(unfinished) > len(own):
-            rest.append(f"{plural(len(unfinished) - len(own), 'module')} of dependencies")
+        more, further = max(0, len(own) - _MOST_SKIPPED), len(unfinished) - len(own)
+        rest = [plural(more, "more checked module")] if more else []
+        rest += [f"{plural(further, 'module')} of dependencies"] if further else []
         if rest:
-            count = " and ".join(rest)
-            yield from self._sheet.flow(
-                f"{count} not followed to the end either; --format json lists them"
-                if own
-                else f"{count} not followed to the end; --format json lists them",
-                _HANG,
-            )
+            verb = "takes" if more + further == 1 else "take"
+            long = f"{verb} too long, too" if own else f"{verb} too long to follow to the end"
+            yield from self._sheet.flow(f"{' and '.join(rest)} {long}; --format json lists them", _HANG)
 
     def _summary(self) -> Iterator[str]:
         for line in self._closing_lines():

@@ -71,6 +71,18 @@ def test_the_patch_is_one_that_git_applies(engine: Path, project: Path, run: Run
     assert (engine / "safe.py").read_text() == MENDED
     again = run("check", "--diff", "src/")
     assert (again.exit_code, again.stdout) == (0, "")
+    for which in (result, again):
+        told = which.stderr.splitlines()
+        assert told[0].startswith("coldfork: src/engine/kept.py:2: fix: none, because line 3 reads `X` when ")
+        assert told[1].startswith("coldfork: src/engine/unsafe.py:4: fix: --fix=unsafe writes one; ")
+        assert len(told) == 2
+
+
+def test_a_patch_without_anything_to_mend_says_so(project: Path, run: Run) -> None:
+    (project / "calm.py").write_text("X = 1\n", encoding="utf-8")
+    result = run("check", "--diff", "calm.py")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "coldfork: nothing to mend was found, so there is no patch\n"
 
 
 def test_json_tells_of_what_is_left(engine: Path, run: Run) -> None:

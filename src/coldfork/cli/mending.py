@@ -18,10 +18,14 @@ from coldfork.model.causes import Applicability
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.model.probes import Proof
+from coldfork.report.findings.words import fix_sentence
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
 
+_MOST = 5
+"""This many causes that a patch leaves are explained one by one."""
+_ALL_OF_THEM = "--fix --format json names each"
 _STAND_IN = "h100"
 """The virtual device for a proof if none is named."""
 
@@ -50,8 +54,15 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
 
 
 def show(done: Mending) -> tuple[MendedFile, ...]:
-    """Print the patch; return the files that it changes."""
+    """Print the patch, and why it leaves some causes out; return the files that it changes."""
     output.write_bytes(patch(done.files, _from_here))
+    left = [cause for cause in done.report.causes if cause.id in done.left]
+    if not done.files and not left:
+        output.note("nothing to mend was found, so there is no patch")
+    for cause in left[:_MOST]:
+        output.note(f"{done.inspection.locate(cause.path)}:{cause.line}: {fix_sentence(done.left[cause.id])}")
+    if len(left) > _MOST:
+        output.note(f"and {plural(len(left) - _MOST, 'more cause')} that the patch leaves; {_ALL_OF_THEM}")
     return done.files
 
 

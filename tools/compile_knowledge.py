@@ -1,4 +1,7 @@
-"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML: `./dev knowledge`"""
+"""Compiles knowledge/*.toml into knowledge/compiled.py, so that start-up reads no TOML: `./dev knowledge`
+
+knowledge/stamp.py gets what a digest of the catalogue is made of, so that a recalled answer reads neither.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,19 @@ from generated_files import settle
 
 KNOWLEDGE = Path(__file__).resolve().parent.parent / "src" / "coldfork" / "knowledge"
 TARGET = KNOWLEDGE / "compiled.py"
+STAMP = KNOWLEDGE / "stamp.py"
 HEADER = '''"""Generated from the TOML files beside it by tools/compile_knowledge.py; edit those, not this."""
 
-# ruff: noqa: E501
 # fmt: off
 from __future__ import annotations
-
+'''
+ROWS = """
+# ruff: noqa: E501
 from typing import Any
 
 Rows = tuple[tuple[Any, ...], ...]
-'''
+
+"""
 
 
 def libraries(folder: Path) -> list[Library]:
@@ -39,9 +45,27 @@ def render(folder: Path) -> str:
         rows = [plain(row) for library in found for row in getattr(library, field)]
         body = "".join(f"    {row!r},\n" for row in rows)
         sections.append(f"{field.upper()}: Rows = (\n{body})\n")
-    content = "\n".join(sections)
-    digest = blake2b(content.encode(), digest_size=12).hexdigest()
-    return f"{HEADER}\nDIGEST = {digest!r}\n\n{content}"
+    return HEADER + ROWS + "\n".join(sections)
+
+
+def stamp(folder: Path) -> str:
+    """The text of stamp.py: a digest of the entries, and the distributions whose versions they ask for.
+
+    A row has a distribution's name and those of others with the same versions.
+    """
+    digest = blake2b(render(folder).encode(), digest_size=12).hexdigest()
+    found = libraries(folder)
+    others = [alias for library in found for alias in library.aliases]
+    asked = {
+        row.distribution
+        for library in found
+        for field in Library._fields
+        for row in getattr(library, field)
+        if getattr(row, "versions", "")
+    }
+    rows = [(name, *(other.name for other in others if other.of == name)) for name in sorted(asked)]
+    body = "".join(f"    {row!r},\n" for row in rows)
+    return f"{HEADER}\nDIGEST = {digest!r}\n\nVERSIONED: tuple[tuple[str, ...], ...] = (\n{body})\n"
 
 
 def plain(row: object) -> object:
@@ -52,11 +76,11 @@ def plain(row: object) -> object:
 def main() -> int:
     """Write compiled.py, or with --check only say whether it is current."""
     try:
-        text = render(KNOWLEDGE)
+        files = {TARGET: render(KNOWLEDGE), STAMP: stamp(KNOWLEDGE)}
     except (KnowledgeError, tomllib.TOMLDecodeError) as error:
         print(error, file=sys.stderr)
         return 2
-    return settle("Compile knowledge/*.toml into knowledge/compiled.py.", "./dev knowledge", {TARGET: text})
+    return settle("Compile knowledge/*.toml into knowledge/compiled.py.", "./dev knowledge", files)
 
 
 if __name__ == "__main__":

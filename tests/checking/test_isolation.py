@@ -16,7 +16,7 @@ from coldfork.cli.main import cli
 from coldfork.model.findings import Report
 from coldfork.source.evaluation.expressions import dispatch as expressions
 from coldfork.source.evaluation.statements import dispatch as statements
-from coldfork.source.reach.remarks import WholeFiles
+from coldfork.source.reach.whole_files import WholeFiles
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering import blocks
 from tests.amounts import step
@@ -121,7 +121,7 @@ CARRYING = frozenset({
     "files.packs.digest_of", "files.packs.tool_digest", "files.reading.Reader.is_folder",
     "files.reading.Reader.overlaid_in", "files.roomy_stack._call", "files.roomy_stack.with_room",
     "files.site_packages.names_in", "files.site_packages.versions", "files.workers.can_fork",
-    "program.keeping.Held.drop", "program.keeping.Held.write", "program.loader.Loader.close",
+    "program.holding.Held.drop", "program.holding.Held.write", "program.loader.Loader.close",
     "program.loader.Loader.outline", "program.module.Module.outline", "program.module.Module.release",
     "program.program.Program.close", "program.program.Program.kept", "program.program.Program.loaded",
     "program.program.Program.module", "reach.remarks.Remarks.unfinished", "reach.reporter.Reporter.imports",
@@ -132,7 +132,7 @@ CARRYING = frozenset({
     "reach.results.Results._taken_in", "reach.results.Results.close", "reach.results.Results.evaluate",
     "reach.results.Results.unset",
     "reach.results._lanes", "reach.results.has_source", "reach.results.record_bases",
-    "reach.remarks.with_troubles",
+    "reach.whole_files.with_troubles",
 })  # fmt: skip
 
 STRIDE = step(12)

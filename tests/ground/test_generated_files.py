@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The tool that writes a file, the file, and what a developer types.
 WRITTEN = {
     "knowledge": ("compile_knowledge.py", "src/coldfork/knowledge/compiled.py", "./dev knowledge"),
+    "stamp": ("compile_knowledge.py", "src/coldfork/knowledge/stamp.py", "./dev knowledge"),
     "reference": ("cli_reference.py", "docs/reference/cli.md", "./dev reference"),
     "rule pages": ("rule_pages.py", "docs/rules/index.md", "./dev docs"),
 }

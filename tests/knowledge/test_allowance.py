@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from coldfork.knowledge.allowance import Share, share
 from coldfork.knowledge.catalogue import load
+from coldfork.knowledge.known import known
 from coldfork.model.effects import PROFILES
 
 RELEASES = [f"{a}.{b}.{c}" for a, b, c in itertools.product(range(4), repeat=3)]
@@ -117,7 +118,7 @@ def test_older_versions_are_silent_where_the_newest_tells() -> None:
 def test_requirements_change_the_digest() -> None:
     extra = {"effect": [WAKE]}
     digests = {
-        load(PROFILES["cuda"], {}, extra, one).digest
+        known(PROFILES["cuda"], {}, extra, one).digest
         for one in ({}, {"acme": ("==4.5",)}, {"acme": ("==4.7",)})
     }
     assert len(digests) == 3

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from coldfork.knowledge.catalogue import Catalogue, Fact, ValueKind, load
+from coldfork.knowledge.catalogue import Catalogue, Fact, ValueKind, built_in, load
 from coldfork.knowledge.facts import ArgumentTest
+from coldfork.knowledge.known import known
+from coldfork.knowledge.selection import Selection
+from coldfork.knowledge.stamp import VERSIONED
 from coldfork.model.effects import PROFILES, EffectKind
+from coldfork.model.errors import KnowledgeError
 
 WAKE: dict[str, Any] = {
     "calls": ["acme.wake"],
@@ -291,13 +295,29 @@ def test_a_remedy_is_one_line() -> None:
 
 def test_the_digest_follows_everything_the_answers_depend_on() -> None:
     digests = [
-        catalogue().digest,
-        catalogue("rocm").digest,
-        catalogue(effect=[WAKE]).digest,
-        load(PROFILES["cuda"], {"torch": "2.8.0"}).digest,
-        load(PROFILES["cuda"], {"torch": "1.12.0"}).digest,
+        known(PROFILES["cuda"], {}).digest,
+        known(PROFILES["rocm"], {}).digest,
+        known(PROFILES["cuda"], {}, {"effect": [WAKE]}).digest,
+        known(PROFILES["cuda"], {"acme": "4.5"}, {"effect": [WAKE]}).digest,
+        known(PROFILES["cuda"], {"torch": "2.8.0"}).digest,
+        known(PROFILES["cuda"], {"torch": "1.12.0"}).digest,
+        known(PROFILES["cuda"], {}, required={"torch": (">=2",)}).digest,
+        known(PROFILES["cuda"], {"nvidia-cutlass-dsl": "4.6.0"}).digest,
     ]
     assert len(set(digests)) == len(digests)
-    assert catalogue().digest == catalogue().digest
-    unrelated = load(PROFILES["cuda"], {"requests": "2.0"}).digest
-    assert unrelated == catalogue().digest
+    assert known(PROFILES["cuda"], {}).digest == digests[0]
+    assert known(PROFILES["cuda"], {"requests": "2.0"}).digest == digests[0]
+
+
+def test_the_digest_counts_every_version_that_a_built_in_entry_asks_for() -> None:
+    selection = Selection(PROFILES["cuda"], {}, {})
+    selection.add(built_in())
+    assert set(selection.asked) <= {names[0] for names in VERSIONED}
+
+
+def test_a_catalogue_is_loaded_when_it_is_asked_for_and_refused_at_once() -> None:
+    unread = known(PROFILES["cuda"], {})
+    assert "catalogue" not in vars(unread)
+    assert unread.catalogue == load(PROFILES["cuda"], {})
+    with pytest.raises(KnowledgeError):
+        known(PROFILES["cuda"], {}, {"effect": [{"call": 1}]})

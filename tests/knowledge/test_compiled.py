@@ -28,9 +28,9 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_an_edited_file_changes_the_digest(compiler: ModuleType, tmp_path: Path) -> None:
     text = (KNOWLEDGE / "pycuda.toml").read_text("utf-8")
     (tmp_path / "pycuda.toml").write_text(text, "utf-8")
-    before = compiler.render(tmp_path)
+    before = compiler.stamp(tmp_path)
     (tmp_path / "pycuda.toml").write_text(text.replace("creates-context", "initialises-driver", 1), "utf-8")
-    after = compiler.render(tmp_path)
+    after = compiler.stamp(tmp_path)
     assert [line for line in before.splitlines() if line.startswith("DIGEST")] != [
         line for line in after.splitlines() if line.startswith("DIGEST")
     ]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES
 from coldfork.model.findings import Report
 from coldfork.model.observations import EnvironmentRead, Origin, Unfinished
@@ -47,9 +47,9 @@ _MADE = {
 
 def report_on(folder: Path) -> Report:
     """The findings of a check of a folder, with all that closes a report."""
-    known = catalogue.load(PROFILES["cuda"], {})
+    known = known_on(PROFILES["cuda"], {})
     observation = analyse(Request((folder,), PROFILES["cuda"], known, jobs=1))
-    judged = judging.judge(observation, registry.judge(observation, remedies=known.remedies))
+    judged = judging.judge(observation, registry.judge(observation, remedies=known.catalogue.remedies))
     slow = Unfinished("a.module.that.takes.long", "f", "a/module/that/takes/long.py", 3)
     return Report(
         "cuda",

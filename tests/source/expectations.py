@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
@@ -106,7 +106,7 @@ def observe(
     request = Request(
         paths=tuple(paths),
         profile=profile,
-        catalogue=catalogue.load(profile, versions(search)),
+        known=known_on(profile, versions(search)),
         entries=setting.entries,
         search=search,
         target_version=setting.target_version,

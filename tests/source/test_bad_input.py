@@ -147,10 +147,10 @@ def test_deep_nesting_neither_crashes_nor_hides_the_rest(kind: str, tmp_path: Pa
         import sys
         sys.path[:0] = {[str(SOURCE)]!r}
         from pathlib import Path
-        from coldfork.knowledge import catalogue
+        from coldfork.knowledge.known import known as known_on
         from coldfork.model.effects import PROFILES
         from coldfork.source.analysis import Request, analyse
-        known = catalogue.load(PROFILES["cuda"], {{}})
+        known = known_on(PROFILES["cuda"], {{}})
         seen = analyse(Request((Path({str(tmp_path)!r}),), PROFILES["cuda"], known, jobs=1))
         print([effect.path for effect in seen.effects], [(one.path, one.reason) for one in seen.unreadable])
         """

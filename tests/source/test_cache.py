@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.knowledge.catalogue import load
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES
 from coldfork.model.observations import Observation, Progress
 from coldfork.source.files import packs as cache
@@ -22,7 +22,8 @@ from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program import keeping
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding import Answer, Translation
+from coldfork.source.reach.answers import Answer
+from coldfork.source.reach.encoding import Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write
@@ -353,9 +354,9 @@ def test_dependencies_are_the_same_modules_in_the_order_of_another_process() -> 
     names = [f"m{number}" for number in range(70)]
     shuffled = random.Random(0).sample(names, len(names))
     profile = PROFILES["cuda"]
-    finder, catalogue = Finder((), ()), load(profile, {})
+    finder, known = Finder((), ()), known_on(profile, {})
     loader = Loader((3, 13), 1, remembering=False)
-    program = Program(finder, loader, catalogue, profile, (3, 13), Distributions(()))
+    program = Program(finder, loader, known, profile, (3, 13), Distributions(()))
     for name in names:
         program.bit(name)
     translate = Translation(["*", *shuffled], program)
@@ -515,10 +516,10 @@ PROGRAM = """
 import sys
 sys.path[:0] = [{source!r}]
 from pathlib import Path
-from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES
 from coldfork.source.analysis import Request, analyse
-known = catalogue.load(PROFILES["cuda"], {{}})
+known = known_on(PROFILES["cuda"], {{}})
 place = Path({place!r})
 sys.stdin.readline()
 for _ in range({times}):

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 
-from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES, WAKING, Effect, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.amounts import examples
 from tests.source.conditional_programs import PRELUDE, Run, modules, runs
 
 EXAMPLES = examples(35)
-_KNOWLEDGE = catalogue.load(PROFILES["cuda"], {})
+_KNOWLEDGE = known_on(PROFILES["cuda"], {})
 _SETTINGS = settings(
     max_examples=EXAMPLES,
     deadline=None,

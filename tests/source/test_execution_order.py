@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from coldfork.knowledge import catalogue
-from coldfork.knowledge.catalogue import Catalogue
+from coldfork.knowledge.known import Known
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.amounts import examples
@@ -153,8 +153,8 @@ def statements() -> dict[str, str]:
 
 
 @functools.cache
-def _knowledge() -> Catalogue:
-    return catalogue.load(PROFILES["cuda"], {})
+def _knowledge() -> Known:
+    return known_on(PROFILES["cuda"], {})
 
 
 def compare(source: str, path: Path) -> None:

@@ -32,8 +32,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from coldfork.knowledge import catalogue
-from coldfork.knowledge.catalogue import Catalogue
+from coldfork.knowledge.known import Known
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.amounts import LONG, examples
@@ -50,8 +50,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @functools.cache
-def _knowledge() -> Catalogue:
-    return catalogue.load(PROFILES["cuda"], {})
+def _knowledge() -> Known:
+    return known_on(PROFILES["cuda"], {})
 
 
 def believed(path: Path) -> dict[int, Verdict]:

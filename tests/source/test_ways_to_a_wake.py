@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import known as known_on
 from coldfork.model.effects import PROFILES, Effect
 from coldfork.source.analysis import Request, analyse
 from tests.source.expectations import Setting, assert_as_expected, lay_out, observe
@@ -218,7 +218,7 @@ def test_what_the_import_of_a_library_presumes_is_told(presumes: str, tmp_path: 
     }
     profile = PROFILES["cuda"]
     given = {"presumes": presumes} if presumes else {}
-    known = catalogue.load(profile, {}, {"effect": [entry | given]})
+    known = known_on(profile, {}, {"effect": [entry | given]})
     lay_out("### user.py\nimport acme.auto\n### beside/acme/auto.abi3.so\n", tmp_path)
     seen = analyse(Request((tmp_path / "tree",), profile, known, search=(tmp_path / "beside",), jobs=1))
     (effect,) = seen.effects
@@ -230,9 +230,7 @@ def test_code_is_followed_as_python_3_13_runs_it(version: tuple[int, int], tmp_p
     """Unless another version is asked for."""
     lay_out("import sys, torch\nif (3, 13) <= sys.version_info < (3, 14):\n    torch.cuda.init()\n", tmp_path)
     profile = PROFILES["cuda"]
-    request = Request((tmp_path / "tree",), profile, catalogue.load(profile, {}), jobs=1)
+    request = Request((tmp_path / "tree",), profile, known_on(profile, {}), jobs=1)
     assert len(analyse(request).effects) == 1
-    asked = Request(
-        (tmp_path / "tree",), profile, catalogue.load(profile, {}), target_version=version, jobs=1
-    )
+    asked = Request((tmp_path / "tree",), profile, known_on(profile, {}), target_version=version, jobs=1)
     assert len(analyse(asked).effects) == (version == (3, 13))

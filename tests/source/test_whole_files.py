@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import coldfork
 from coldfork.source.files.reading import Reader
-from coldfork.source.program.keeping import Held, OnDisk
-from coldfork.source.reach import remarks
-from coldfork.source.reach.remarks import Told, WholeFiles
+from coldfork.source.program.holding import Held
+from coldfork.source.program.keeping import OnDisk
+from coldfork.source.reach import whole_files
+from coldfork.source.reach.whole_files import Told, WholeFiles
 from coldfork.source.syntax.syntax_errors import trouble_in
 from tests.amounts import examples
 
@@ -93,8 +94,8 @@ def test_what_is_not_read_at_once_is_counted_and_read_later(
     broken: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a large tree, the file that changed last is read first; the others follow."""
-    monkeypatch.setattr(remarks, "_FIRST", 1)
-    monkeypatch.setattr(remarks, "_MORSEL", 1)
+    monkeypatch.setattr(whole_files, "_FIRST", 1)
+    monkeypatch.setattr(whole_files, "_MORSEL", 1)
     paths = [str(broken / name) for name in ("broken.py", "fine.py")]
     os.utime(paths[0], ns=(1, 1))
     store, pack = Held(None), Path("files.whole")
@@ -107,7 +108,7 @@ def test_what_is_not_read_at_once_is_counted_and_read_later(
 
 
 def test_everything_is_read_where_it_is_wanted(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remarks, "_FIRST", 1)
+    monkeypatch.setattr(whole_files, "_FIRST", 1)
     paths = [str(broken / name) for name in ("broken.py", "fine.py")]
     told = WholeFiles(OnDisk(), None).read(paths, Reader(), all_of_them=True)
     assert ([*told.troubles], told.left) == ([paths[0]], 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coldfork.knowledge.known import Known
 from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.evaluation.frame import Raised
 from coldfork.source.evaluation.objects.names import module_value
@@ -67,7 +68,7 @@ class Following:
         self.program = Program(
             Installation((str(sources.root),), ()),
             sources.loader,
-            catalogue,
+            Known("", lambda: catalogue),
             PROFILES["cuda"],
             _TARGET_VERSION,
             Distributions(()),

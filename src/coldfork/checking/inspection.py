@@ -22,10 +22,10 @@ from coldfork.model.findings import Finding, Skipped
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Faults, Observation, Progress, Trace
 from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
-from coldfork.source import tracing
 from coldfork.source.analysis import Analysis
 from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.program.keeping import Store
+from coldfork.source.request import Towards
 
 Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
@@ -141,24 +141,30 @@ def _observe(
     others = {
         machine: known_on(machine) for machine in environment.with_more(profile) if request.profile is None
     }
-    towards = {
-        machine: environment.libraries(known, machine.accelerators - profile.accelerators)
-        for machine, known in others.items()
-    }
+
+    def towards() -> frozenset[str]:
+        return frozenset[str]().union(*(
+            environment.libraries(known.catalogue, machine.accelerators - profile.accelerators)
+            for machine, known in others.items()
+        ))  # fmt: skip
+
     question = replace(
         asked_of,
         changed=None if asked is None or asked.everything else asked.files,
-        towards=frozenset[str]().union(*towards.values()),
+        towards=Towards(tuple(known.digest for known in others.values()), towards),
         store=store,
     )
     analysis = Analysis(question)
-    observation, remedies = analysis.observe(progress), question.catalogue.remedies
+    observation, read = analysis.observe(progress), [question.known]
     for machine, known in others.items() if observation.leading else ():
         # Only modules that lead to waking libraries can wake the devices that only this machine has.
         again = partial(analysis.observe_on, machine, known, observation.leading, progress)
         seen = faults.attempt(again, None)
         observation = observation if seen is None else environment.joined(observation, seen)
-        remedies = remedies | known.remedies
+        read.append(known)
+    remedies: dict[str, str] = {}
+    for known in read if observation.effects else ():
+        remedies |= known.catalogue.remedies
     return observation, remedies
 
 
@@ -180,6 +186,8 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::cell (?P<cell>\d+))?:(?P<line>\d+)", re.A
 
 def trace(request: CheckRequest, place: str, progress: Progress | None = None) -> Trace:
     """Analyse the modules of a check, and return what the analysis knows at one line of a file."""
+    from coldfork.source import tracing  # the evaluator, which a check may not need
+
     file, line = _place(place, Reader(request.overlays))
     search, _ = environment_of(request, request.paths)
     known = known_to(request, request.paths, search, Faults())

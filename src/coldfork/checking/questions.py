@@ -7,33 +7,32 @@ from pathlib import Path
 
 from coldfork.checking.configuration import Matches
 from coldfork.checking.request import CheckRequest
-from coldfork.knowledge import catalogue
-from coldfork.knowledge.catalogue import Catalogue
+from coldfork.knowledge.known import Known, known
 from coldfork.model.effects import PROFILES, Profile
 from coldfork.model.observations import Faults
 from coldfork.rules import registry
-from coldfork.source.analysis import Request
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.requirements import requirements
 from coldfork.source.files.site_packages import versions
+from coldfork.source.request import Request
 
-Known = Callable[[Profile], Catalogue]
+KnownOn = Callable[[Profile], Known]
 
 
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
-) -> Known:
-    """Return a function that loads what is known of libraries for a given machine, in the versions in use."""
+) -> KnownOn:
+    """Return a function that says what is known of libraries for a given machine, in the versions in use."""
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
-    return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)
+    return lambda machine: known(machine, installed, request.configuration.knowledge, required)
 
 
 def question_of(
     request: CheckRequest,
     paths: tuple[Path, ...],
     search: tuple[Path, ...],
-    known: Known,
+    known_on: KnownOn,
     is_excluded: Matches,
 ) -> Request:
     """Return the analysis request for the main machine profile."""
@@ -41,7 +40,7 @@ def question_of(
     return Request(
         paths=paths,
         profile=profile,
-        catalogue=known(profile),
+        known=known_on(profile),
         entries=request.entries,
         search=search,
         base=None if request.package_base is None else str(Path(request.package_base).absolute()),

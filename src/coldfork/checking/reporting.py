@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from coldfork.checking.baseline_file import Baseline, set_against
 from coldfork.checking.changes import narrowed
 from coldfork.checking.inspection import Inspection
 from coldfork.model.causes import Cause
@@ -16,6 +16,9 @@ from coldfork.model.observations import Coverage, LeftOut
 from coldfork.rules import registry
 from coldfork.rules.causes.judging import restricted, since
 from coldfork.rules.causes.newcomers import newly_warm
+
+if TYPE_CHECKING:
+    from coldfork.checking.baseline_file import Baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Remainder:
 
 def remainder(held: Baseline, inspection: Inspection) -> Remainder:
     """Compare the current findings, and the modules they wake, with a baseline."""
+    from coldfork.checking.baseline_file import set_against
+
     comparison = set_against(held, inspection.findings)
     findings, causes = _with_new_ways(held, inspection)
     accepted = {finding.id for finding in comparison.known}
@@ -78,7 +83,6 @@ def report_of(inspection: Inspection) -> Report:
     findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
     if request.baseline:
         from coldfork.checking.baseline_file import load
-        from coldfork.checking.reporting import remainder
 
         left = remainder(load(Path(request.baseline)), inspection)
         findings, causes, known, gone = left.findings, left.causes, left.known, left.gone

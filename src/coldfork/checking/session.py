@@ -19,7 +19,8 @@ from coldfork.model.effects import PROFILES
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.model.observations import Progress
-from coldfork.source.program.keeping import Held, OnDisk
+from coldfork.source.program.holding import Held
+from coldfork.source.program.keeping import OnDisk
 
 PathLike = str | os.PathLike[str]
 Overlays = Mapping[str, str | bytes] | Mapping[Path, str | bytes]

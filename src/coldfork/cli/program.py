@@ -56,9 +56,10 @@ class Program(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run the command and exit with its status."""
-        sys.exit(self._status(args, extra))
+        sys.exit(self.status(args, **extra))
 
-    def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
+    def status(self, args: Sequence[str] | None = None, **extra: Any) -> int:
+        """Run the command and return its status."""
         try:
             status = super().main(args, **{**extra, "prog_name": "coldfork", "standalone_mode": False})
         except click.ClickException as error:

@@ -58,8 +58,6 @@ class Catalogue:
     """Calls that return an instance of a class whose methods are in `methods`."""
     harmless: frozenset[str] = frozenset()
     remedies: dict[str, str] = field(default_factory=dict)
-    digest: str = ""
-    """A digest that changes whenever an answer of this catalogue could."""
     call_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     attribute_wildcards: dict[str, tuple[Wildcard, ...]] = field(default_factory=dict)
     return_wildcards: dict[str, tuple[tuple[str, frozenset[str]], ...]] = field(default_factory=dict)
@@ -147,7 +145,6 @@ def _load(
         selection.returns,
         frozenset(selection.harmless),
         selection.remedies,
-        _digest(profile, selection.asked, extra),
         _frozen(selection.wild["call"]),
         _frozen(selection.wild["attribute"]),
         _frozen(selection.wild_returns),
@@ -191,12 +188,3 @@ def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> 
     parent, _, name = symbol.rpartition(".")
     about = wildcards.get(parent)
     return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
-
-
-def _digest(profile: Profile, versions: Mapping[str, object], extra: Mapping[str, object] | None) -> str:
-    """Return a short hash of everything that determines the content of a catalogue."""
-    from hashlib import blake2b
-
-    machine = (profile.name, sorted(profile.accelerators), profile.nvml)
-    parts = (compiled.DIGEST, machine, sorted(versions.items(), key=str), extra or {})
-    return blake2b(repr(parts).encode(), digest_size=12).hexdigest()

@@ -1,14 +1,12 @@
 """Generated from the TOML files beside it by tools/compile_knowledge.py; edit those, not this."""
 
-# ruff: noqa: E501
 # fmt: off
 from __future__ import annotations
 
+# ruff: noqa: E501
 from typing import Any
 
 Rows = tuple[tuple[Any, ...], ...]
-
-DIGEST = '6a23c1e326c527aee4a75905'
 
 EFFECTS: Rows = (
     ('helper', ('accelerate.utils.is_bf16_available', 'accelerate.utils.imports.is_bf16_available', 'accelerate.utils.get_max_memory', 'accelerate.utils.modeling.get_max_memory'), (), (), 'creates-context', ('cuda', 'rocm'), (), (), None, None, (), 'torch_xla is not installed', 'accelerate', '', True, 'accelerate 1.15.0 accelerate/utils/imports.py:169: torch.cuda.is_bf16_supported; accelerate/utils/modeling.py get_max_memory: torch.cuda.mem_get_info', 'first-use', '', True, '', ''),

@@ -45,6 +45,9 @@ NAMES = (
     "unreadable-source",
 )
 
+#: The rules that judge something else than effects: code without any is not worth loading the others.
+_OF_NO_EFFECT = (UNUSED_IGNORE, "unreadable-source")
+
 #: Removed rules; if a configuration or comment names one, the error message explains why it is gone.
 REMOVED = (
     "capture-before-warmup",
@@ -116,7 +119,7 @@ def judge_all(
     case = Case(observation, remedies or {}, programs=frozenset(programs))
     judged = drafting.identify(
         finding
-        for name in NAMES
+        for name in (NAMES if observation.effects else _OF_NO_EFFECT)
         if name in names and name != UNUSED_IGNORE
         for finding in _judged(rule(name), case, faults)
     )

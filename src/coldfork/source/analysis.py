@@ -8,75 +8,34 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Effect, Profile
+from coldfork.knowledge.known import Known
+from coldfork.model.effects import Profile
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
-from coldfork.model.observations import Faults, IgnoreComment, Observation, Progress, Statistics, Unreadable
+from coldfork.model.observations import Faults, Observation, Progress, Statistics
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
 from coldfork.source.files.reading import Reader
 from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
-from coldfork.source.program.keeping import OnDisk, Store
+from coldfork.source.program.keeping import OnDisk
 from coldfork.source.program.loader import Loader
-from coldfork.source.program.package_environment import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
 from coldfork.source.program.project import Project, read_project
-from coldfork.source.reach.encoding import Answer
-from coldfork.source.reach.importers import affected as affected_modules
-from coldfork.source.reach.quotations import Quotations
-from coldfork.source.reach.remarks import Remarks, Told, WholeFiles, with_troubles
+from coldfork.source.reach.answers import Answer
 from coldfork.source.reach.remembered import Packs, Remembered
-from coldfork.source.reach.reporter import Reporter
-from coldfork.source.reach.results import Results
-from coldfork.source.reach.selection import programs
+from coldfork.source.reach.whole_files import Told, WholeFiles, with_troubles
+from coldfork.source.request import Request, Towards
 
 T = TypeVar("T")
 
 _RECURSION = 20_000
-
-
-@dataclass(frozen=True)
-class Request:
-    """The paths to analyse, and the machine that is assumed."""
-
-    paths: tuple[Path, ...]
-    profile: Profile
-    catalogue: Catalogue
-    entries: tuple[str, ...] = ()
-    search: tuple[Path, ...] = ()
-    target_version: tuple[int, int] = (3, 13)
-    jobs: int = 0
-    cache: Path | None = None
-    excluded: Callable[[str], bool] = lambda path: False
-    base: str | None = None
-    """The folder that holds all top packages, if one was named."""
-    changed: tuple[str, ...] | None = None
-    """Files that changed: the observation lists the modules that they can affect."""
-    overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """Texts by absolute path, for files that differ from the disk or do not exist."""
-    towards: frozenset[str] = frozenset()
-    """Names of packages: the observation lists the checked modules whose import can reach them."""
-    roots: tuple[str, ...] = ()
-    """The modules to follow, with their imports, if all others are known to have no effects."""
-    whole: bool = False
-    """Whether to parse all functions of the checked files, even in a large tree."""
-    cancelled: Callable[[], bool] | None = None
-    """Called between functions; if it returns True, the analysis ends with a `CheckCancelledError`."""
-    programs: bool = False
-    """Whether to follow the programs among the modules as Python runs them."""
-    hurried: bool = False
-    """Whether a user is waiting after an edit: programs are then followed less far."""
-    store: Store | None = None
-    """Where a session keeps results between requests; without one, they are kept in the cache."""
 
 
 class Ground(NamedTuple):
@@ -103,10 +62,10 @@ class Analysis:
         return self._observed(self.request, progress)
 
     def observe_on(
-        self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
+        self, machine: Profile, known: Known, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
         """Find the effects of importing the modules `roots` on another machine."""
-        return self._observed(replace(self.request, profile=machine, catalogue=known, roots=roots), progress)
+        return self._observed(replace(self.request, profile=machine, known=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
         started = time.perf_counter()
@@ -159,7 +118,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
     program = Program(
         finder,
         loader,
-        request.catalogue,
+        request.known,
         request.profile,
         request.target_version,
         Distributions(request.search),
@@ -168,7 +127,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
     program.pause = loader.pause = _pause(request.cancelled)
     program.hurried = request.hurried
     if before is None:
-        faults.attempt(lambda: take_in_neighbours(found, program), None)
+        faults.attempt(lambda: _take_in_neighbours(found, program), None)
     request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
     _check_entries(request, found, program)
     return Ground(request, found, search, program, loader, faults)
@@ -186,11 +145,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
     try:
         answer = faults.attempt(remembered.recall, None)
         if answer is None:
-            results = Results(program, loader, remembered.results, faults, held=request.store is not None)
-            answer = _answer(request, found, search, program, results, progress, faults)
-            if not faults.noted:
-                faults.attempt(partial(remembered.keep, results, answer), None)
-            results.close()
+            answer = _answer(ground, remembered, progress)
     except BaseException:
         loader.abandon()
         raise
@@ -230,6 +185,21 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
     )
 
 
+def _answer(ground: Ground, remembered: Remembered, progress: Progress | None) -> Answer:
+    """Follow the modules, and store the results and the answer for later runs."""
+    # These two import all that follows code, which takes longer than recalling an answer.
+    from coldfork.source.answering import answered
+    from coldfork.source.reach.results import Results
+
+    request, found, search, program, loader, faults = ground
+    results = Results(program, loader, remembered.results, faults, held=request.store is not None)
+    answer = answered(request, found, search, program, results, progress, faults)
+    if not faults.noted:
+        faults.attempt(partial(remembered.keep, results, answer), None)
+    results.close()
+    return answer
+
+
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
     """Return the cache files of a run; their names depend on everything that the results depend on, except
     the sources.
@@ -239,7 +209,7 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
     folder = (request.cache or Path()) / "check"
     settings = digest_of(tool_digest(), request.target_version)
     place = digest_of(found.roots, search)
-    kin = f"{place}-{digest_of(settings, request.catalogue.digest)}-"
+    kin = f"{place}-{digest_of(settings, request.known.digest)}-"
     work = f"{kin}{digest_of(sorted(found.files))}"
     return Packs(
         folder / f"{place}-{settings}.summaries",
@@ -252,68 +222,13 @@ def _packs(request: Request, found: Found, search: tuple[str, ...], program: Pro
             sorted(found.display.items()),
             found.broken,
             request.changed,
-            sorted(request.towards),
+            request.towards and request.towards.key,
             request.roots,
             request.programs,
             program.project.commands,
             program.project.defaults_differ,
         ),
         kin,
-    )
-
-
-def _answer(
-    request: Request,
-    found: Found,
-    search: tuple[str, ...],
-    program: Program,
-    results: Results,
-    progress: Progress | None,
-    faults: Faults,
-) -> Answer:
-    results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
-    if request.programs and not request.entries:  # only the imports of entries are analysed
-        asked, again = request.roots or found.files, bool(request.roots)
-        faults.attempt(lambda: results.evaluate_programs(programs(program, asked, again), progress), None)
-    quotations = Quotations(program, found.display)
-    reporter = Reporter(program, results, found, request.entries, quotations, faults)
-    remarks = Remarks(program, results, found, quotations)
-    affected = None
-    if (changed := request.changed) is not None:
-        roots, files = (*found.roots, *search), found.files
-        names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
-        affected = tuple(sorted(map(quotations.path_of, names)))
-    effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
-    # findings that hold for any machine were already reported by the analysis of all modules
-    if request.roots:
-        return Answer(
-            effects,
-            (),
-            (),
-            len(results.by_name),
-            checked=reporter.modules(effects) if effects else (),
-            imports=reporter.imports(effects),
-            unset=results.unset,
-            unfinished=remarks.unfinished(),
-        )
-    checked, imports = reporter.modules(effects), reporter.imports(effects)
-    unreadable: tuple[Unreadable, ...] = faults.attempt(remarks.unreadable, ())
-    ignores: tuple[IgnoreComment, ...] = faults.attempt(remarks.ignores, ())
-    absent: tuple[str, ...] = faults.attempt(remarks.absent, ())
-    leading = reporter.leading_to(request.towards)
-    return Answer(
-        effects,
-        unreadable,
-        ignores,
-        len(results.by_name),
-        absent,
-        affected,
-        checked,
-        imports,
-        results.unset,
-        remarks.unfinished(),
-        leading,
-        reporter.unfollowed(),
     )
 
 
@@ -326,6 +241,13 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
             raise Cancellation
 
     return pause
+
+
+def _take_in_neighbours(found: Found, program: Program) -> None:
+    if found.scripts:
+        from coldfork.source.program.package_environment import take_in_neighbours
+
+        take_in_neighbours(found, program)
 
 
 def _entry(entry: str, found: Found, program: Program) -> str:
@@ -347,4 +269,4 @@ def _check_entries(request: Request, found: Found, program: Program) -> None:
             )
 
 
-__all__ = ["Analysis", "Found", "Ground", "Request", "analyse", "at_length", "prepare"]
+__all__ = ["Analysis", "Found", "Ground", "Request", "Towards", "analyse", "at_length", "prepare"]

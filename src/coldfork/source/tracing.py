@@ -150,7 +150,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 def trace(request: Request, file: Path, line: int, progress: Progress | None = None) -> Trace:
     """Follow the modules, and report the values at a line of a file, which may belong to a dependency."""
-    alone = replace(request, cache=None, store=None, jobs=1, towards=frozenset())
+    alone = replace(request, cache=None, store=None, jobs=1, towards=None)
     return at_length(lambda: _trace(alone, file, line, progress))
 
 

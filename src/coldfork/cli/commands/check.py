@@ -11,7 +11,6 @@ import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
-from coldfork.cli.confirming import confirmed, undone
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.failures import ERROR, INTERRUPTED
 from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument, typed
@@ -122,6 +121,8 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     inspection, settings = inspect(context, paths)
     report, interrupted = _report(inspection, settings)
     if interrupted:
+        from coldfork.cli.confirming import undone
+
         click.echo(err=True)  # ends the line on which the terminal showed ^C
         output.note(f"interrupted: findings count as not testable where {undone(settings)}")
     _deliver(report, inspection, settings)
@@ -230,6 +231,8 @@ def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, b
     report = report_of(inspection)
     if not settings["confirm"]:
         return report, False
+    from coldfork.cli.confirming import confirmed
+
     confirmation = confirmed(report.findings, settings, inspection)
     return replace(report, findings=confirmation.findings), confirmation.interrupted
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from coldfork.model.causes import Cause
 from coldfork.model.findings import Report, Skipped
 from coldfork.model.observations import Unfinished
 from coldfork.report.findings.closing import closing_sentences
-from coldfork.report.findings.entries import Entries
 from coldfork.report.findings.selection import Selection
 from coldfork.report.findings.words import (
     confirmation_counts,
@@ -23,6 +24,9 @@ from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 from coldfork.report.shared.wrapping import whole
+
+if TYPE_CHECKING:
+    from coldfork.report.findings.entries import Entries
 
 _MOST_SKIPPED = 5
 _HANG = 4
@@ -43,7 +47,12 @@ class _Page:
         self._options = options
         self._sheet = Sheet(options)
         self._selection = Selection(report, options)
-        self._entries = Entries(report, options, self._sheet, self._selection)
+
+    @cached_property
+    def _entries(self) -> Entries:
+        from coldfork.report.findings.entries import Entries  # most checks find nothing
+
+        return Entries(self._report, self._options, self._sheet, self._selection)
 
     def lines(self) -> Iterator[str]:
         for first, *alike in self._families():

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import NamedTuple
 
 from coldfork.knowledge import catalogue
+from coldfork.knowledge.known import Known
 from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.bodies.handling import error_leaves
 from coldfork.source.bodies.question import GivenValues, Question
@@ -133,7 +134,7 @@ def _program(question: Question) -> Program:
     loader = Loader(question.version, jobs=1, remembering=False)
     # Libraries are not followed: their effects are in the catalogue, or are uncertain.
     finder = Finder(question.roots, (), {**question.files, question.module: question.file})
-    return Program(finder, loader, known, profile, question.version, Distributions(search))
+    return Program(finder, loader, Known("", lambda: known), profile, question.version, Distributions(search))
 
 
 def _lasts(name: str, question: Question) -> bool:

@@ -182,13 +182,15 @@ class Namespaces:
                 % (spelled, spelled),
                 re.MULTILINE,
             )
-            inside = {os.path.splitext(one)[0].encode() for one in self._reader.names_in(folder)}
-            known = self._named[folder] = any(
-                one in inside or other in inside
-                for file in self._some_files(folder)
-                for one, other in asked.findall(self._text(file))
-            )
+            texts = map(self._text, self._some_files(folder))
+            # Most files never say the name, and a folder above the checked ones may hold thousands of others.
+            found = (asked.findall(text) for text in texts if spelled in text)
+            known = self._named[folder] = any(self._are_any_in(folder, pairs) for pairs in found if pairs)
         return known
+
+    def _are_any_in(self, folder: str, pairs: list[tuple[bytes, bytes]]) -> bool:
+        inside = {os.path.splitext(one)[0].encode() for one in self._reader.names_in(folder)}
+        return any(one in inside or other in inside for one, other in pairs)
 
     def _some_files(self, folder: str) -> list[str]:
         found: list[str] = []

@@ -238,6 +238,8 @@ def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
     """
     beside = [folder for path in paths for folder in _roots(path)]
     imported = frozenset(name for name in _imported(paths) if not _is_in(name, beside))
+    if not any(_is_in(name, folders) for name in imported):
+        return False
     ours = _brought_along(folders)
     telling = (imported - ours) or imported
     found = sum(_is_in(name, folders) for name in telling)
@@ -322,5 +324,7 @@ def _modules_of(place: Path) -> set[str]:
     """Return the top-level names installed by a distribution."""
     lines = text_of(place / "RECORD").splitlines()
     return {
-        re.split(r"[/.]", line, maxsplit=1)[0] for line in lines if line and not line.startswith(("..", "/"))
+        line.partition("/")[0].partition(".")[0]
+        for line in lines
+        if line and not line.startswith(("..", "/"))
     }

@@ -1,5 +1,7 @@
 """Reads the modules of an analysis. Those missing from the cache are parsed, in several processes if that is
 faster.
+
+What parses is imported where it is used: a run whose answer is recalled only asks for the stamps of files.
 """
 
 from __future__ import annotations
@@ -7,13 +9,15 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coldfork.model.observations import FAILED, Progress, describe
 from coldfork.source.files.reading import CannotRead, Reader, Stamp, hash_of
-from coldfork.source.files.workers import Worker, can_fork
-from coldfork.source.syntax.outline import Outline, outline_of
-from coldfork.source.syntax.summary import Summary, summarise, unreadable
+
+if TYPE_CHECKING:
+    from coldfork.source.files.workers import Worker
+    from coldfork.source.syntax.outline import Outline
+    from coldfork.source.syntax.summary import Summary
 
 #: If there are fewer bytes to parse, distributing the work costs more than it saves.
 _WORTH_SHARING = 150_000
@@ -41,6 +45,9 @@ def _read(
 
     All three belong to the same content, even if the file changes meanwhile.
     """
+    from coldfork.source.syntax.outline import outline_of
+    from coldfork.source.syntax.summary import summarise, unreadable
+
     raw = digest = b""
     try:
         raw = reader.read_bytes(path)
@@ -62,6 +69,18 @@ def _packed(
     return tuple(outline), marshal.dumps(tuple(summary)), digest
 
 
+def _unpacked(packed: bytes) -> Summary:
+    from coldfork.source.syntax.summary import Summary
+
+    return Summary(*marshal.loads(packed))
+
+
+def _outlined(plain: tuple[Any, ...]) -> Outline:
+    from coldfork.source.syntax.outline import Outline
+
+    return Outline(*plain)
+
+
 class Ready:
     """Summaries that a session has unpacked, because many requests need the same few."""
 
@@ -73,7 +92,7 @@ class Ready:
         """Return the summary stored in these bytes."""
         known = self._summaries.get(packed)
         if known is None:
-            known = Summary(*marshal.loads(packed))
+            known = _unpacked(packed)
             self._summaries[packed] = known
             self._room -= len(packed)
             while self._room < 0:
@@ -133,7 +152,7 @@ class Loader:
             return self._read_now(path, self.reader.stamp(path))
         packed = self._packed[path]
         if self._ready is None:
-            return Summary(*marshal.loads(packed))
+            return _unpacked(packed)
         return self._ready.summary(packed)
 
     def source(self, path: str) -> bytes:
@@ -180,7 +199,7 @@ class Loader:
                 return False
             self.stored[path] = now, digest, outline, packed
             self.changed = True
-        self._outlines[path], self._packed[path] = Outline(*outline), packed
+        self._outlines[path], self._packed[path] = _outlined(outline), packed
         return True
 
     def _record(
@@ -190,7 +209,7 @@ class Loader:
         read.
         """
         self.read += 1
-        self._outlines[path] = Outline(*outline)
+        self._outlines[path] = _outlined(outline)
         if path not in self._unpacked:
             self._packed[path] = packed
         if before is None:
@@ -223,6 +242,8 @@ class Loader:
         """Return helper processes, as many as the amount of work justifies."""
         if total < _WORTH_SHARING:
             return []
+        from coldfork.source.files.workers import Worker, can_fork
+
         if self._workers is None:
             if total < _WORTH_A_WORKER or self.jobs < 2 or not can_fork():
                 return []

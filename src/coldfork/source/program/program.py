@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from coldfork.knowledge.catalogue import Catalogue
+from coldfork.knowledge.known import Known
 from coldfork.model.effects import Profile
 from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.files.started import imported
-from coldfork.source.program.module import Files, Module
 from coldfork.source.program.project import Project
-from coldfork.source.syntax.nodes import Code
+
+if TYPE_CHECKING:
+    from coldfork.knowledge.catalogue import Catalogue
+    from coldfork.source.program.module import Files, Module
+    from coldfork.source.syntax.nodes import Code
 
 #: Stands for the class hierarchy of all modules among the dependencies of a result.
 HIERARCHY = "*"
@@ -33,14 +37,14 @@ class Program:
         self,
         finder: Finder,
         files: Files,
-        catalogue: Catalogue,
+        known: Known,
         profile: Profile,
         target_version: tuple[int, int],
         distributions: Distributions,
         project: Project = _NO_PROJECT,
     ) -> None:
         self.finder = finder
-        self.catalogue = catalogue
+        self._known = known
         self.profile = profile
         self.target_version = target_version
         self.versions: dict[str, str] = distributions.versions
@@ -62,6 +66,11 @@ class Program:
         """For every module of the analysis, the last parts of the names of its top-level classes' bases."""
         self.unparsed: list[Module] = []
         """Modules with a function that does not parse."""
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What is known of libraries."""
+        return self._known.catalogue
 
     def close(self) -> None:
         """Release the modules and all values derived from them, which would otherwise keep each
@@ -109,6 +118,9 @@ class Program:
             located = self.finder.find(name)
             state = None
             if located is not None and located.path is not None:
+                # Reading a module needs most of `syntax`; a run whose answer is recalled reads none.
+                from coldfork.source.program.module import Module
+
                 state = Module(name, located, self._files, self.finder.beside.get(imported(name)))
                 state.bit = self.bit(name)
             self._modules[name] = state

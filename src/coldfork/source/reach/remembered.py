@@ -3,20 +3,24 @@
 There are three packs, on disk or held by a session: summaries of files, results of modules, and whole
 answers. A result is valid while the modules consulted for it are unchanged. An answer is valid while all
 results that it is based on are valid, which its token records.
+
+Recalling an answer is all that most runs do, so what knows results is imported where results are handled.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.source.files.reading import Stamp
 from coldfork.source.program.keeping import Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
-from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
+from coldfork.source.reach.answers import Answer, decode_answer, encode_answer
+
+if TYPE_CHECKING:
+    from coldfork.source.reach.results import Outcome, Results
 
 #: The number of answers kept for the same sources, one for each set of entries; the oldest are dropped.
 _MOST_ANSWERS = 16
@@ -79,17 +83,25 @@ class Remembered:
             if answer is not None:
                 return answer if isinstance(answer, Answer) else decode_answer(answer)
         self._recall_summaries(packs)
+        self._recall_results(loaded, changed)
+        return None
+
+    def _recall_summaries(self, packs: Packs) -> None:
+        if not self._loader.stored:  # another machine's analysis may have loaded them
+            self._loader.stored = self._store.load(packs.summaries)
+
+    def _recall_results(self, loaded: dict[str, Any], changed: int) -> None:
+        """Take over the results that do not depend on a changed module."""
+        from coldfork.source.reach.encoding import Translation
+        from coldfork.source.reach.results import Outcome
+
+        names: list[str] = loaded["names"]
         if changed:
             changed |= self._hierarchy_changed(names, loaded["derived"], changed)
         translate = Translation(names, self._program)
         for name, (raw, broken, depends) in loaded["results"].items():
             if not changed & depends:
                 self.results[name] = Outcome(raw, broken, translate(depends))
-        return None
-
-    def _recall_summaries(self, packs: Packs) -> None:
-        if not self._loader.stored:  # another machine's analysis may have loaded them
-            self._loader.stored = self._store.load(packs.summaries)
 
     def _recall_answers(self, packs: Packs) -> dict[str, Any]:
         """Return the cached answers that are based on the loaded results."""
@@ -109,6 +121,8 @@ class Remembered:
 
     def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
         """Return 1 if changed modules, or modules that they now import, alter the class hierarchy; else 0."""
+        from coldfork.source.reach.results import has_source, read_ahead, record_bases
+
         program = self._program
         touched = [name for index, name in enumerate(names) if changed >> index & 1]
         level = [name for name in touched if has_source(program, name)]
@@ -175,6 +189,8 @@ def _plain_results(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(outcome: Outcome) -> Any:
+    from coldfork.source.reach.encoding import encode
+
     result = outcome.result
     return result if isinstance(result, bytes) else encode(result), outcome.broken, outcome.depends
 

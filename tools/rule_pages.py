@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coldfork.diagnose.doctor import registry as checks
 from coldfork.diagnose.stories import registry as stories
-from coldfork.knowledge.troubles import named, page
+from coldfork.knowledge.troubles import TROUBLES, named
 from coldfork.rules.registry import Page, module_of, pages
 from fix_diffs import renewed, renewed_module
 from generated_files import settle
@@ -34,10 +34,15 @@ def index(all_pages: tuple[Page, ...]) -> str:
 def story_index() -> str:
     """The page that lists the stories."""
     rows = "\n".join(f"| [{name}]({name}.md) | {named(name).sign} |" for name in stories.STORIES)
+    others = [trouble for trouble in TROUBLES if trouble.name not in stories.STORIES]
+    silent = "\n".join(f"| {one.sign} | {one.cause} | {one.remedy} |" for one in others)
     return (
-        "# The stories\n\n"
-        "What [`coldfork explain`](../how-to/explain.md) recognises in a log.\n\n"
-        f"| story | what is seen |\n| --- | --- |\n{rows}\n"
+        "# Failures, one by one\n\n"
+        "What [`coldfork explain`](../how-to/explain.md) recognises in a log. Each page says why, and what "
+        "to do.\n\n"
+        f"| story | what is seen |\n| --- | --- |\n{rows}\n\n"
+        "## What leaves no words in a log\n\n"
+        f"| what is seen | why | what to do |\n| --- | --- | --- |\n{silent}\n"
     )
 
 
@@ -51,7 +56,6 @@ def files() -> dict[Path, str | None]:
             wanted[module] = renewed_module(module.read_text(encoding="utf-8"))
     wanted |= {STORIES / f"{name}.md": stories.page(name) for name in stories.STORIES}
     wanted |= {RULES / "index.md": index(all_pages), STORIES / "index.md": story_index()}
-    wanted[DOCS / "how-to" / "starting-troubles.md"] = page()
     wanted[DOCS / "reference" / "doctor.md"] = checks.page()
     return dict.fromkeys([*RULES.glob("*.md"), *STORIES.glob("*.md")]) | wanted
 

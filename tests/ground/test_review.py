@@ -123,7 +123,7 @@ def test_a_hook_fails_on_a_new_finding(sample: Sample, name: str) -> None:
 
 
 def test_the_job_for_gitlab_writes_its_report(sample: Sample) -> None:
-    page = (ROOT / "docs/how-to/changes.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/ci.md").read_text(encoding="utf-8")
     (text,) = [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "codequality" in text]
     job: dict[str, Any] = yaml.safe_load(text)["coldfork"]
     install, check = job["script"]

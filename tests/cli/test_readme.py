@@ -44,7 +44,7 @@ def test_the_finding_is_what_check_prints(tmp_path: Path, cache: Path) -> None:
     entry = printed.partition("\n\n")[0]
     assert " ".join(entry.split()) in shown()
     page = (ROOT / "docs" / "how-to" / "check.md").read_text(encoding="utf-8")
-    assert f"```text\n{printed[: printed.index('2 causes')]}" in page
+    assert f"```text\n{entry}\n```" in page
 
 
 def test_it_begins_with_the_demonstration_and_stays_short() -> None:

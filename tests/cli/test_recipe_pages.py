@@ -47,7 +47,7 @@ def test_moving_to_the_new_default_goes_as_the_page_shows(tmp_path: Path, cache:
     folder = tmp_path / "page"
     folder.mkdir()
     text = page("python-3.14")
-    assert text.count("```console") == 4
+    assert text.count("```console") == 3
     assert settled(tried(text, folder, cache)) == settled(text)
 
 

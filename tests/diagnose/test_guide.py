@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_is_read() -> None:
     assert {"attention.py", "serve.py", "serve_spawned.py", "verify.py"} <= set(FILES)
-    assert sum(kind == "sh" for steps in sections().values() for kind, _ in steps) >= 8
+    assert sum(kind == "sh" for steps in sections().values() for kind, _ in steps) >= 7
     assert sum(kind == "python" for steps in sections().values() for kind, _ in steps) == 0
 
 

@@ -53,9 +53,9 @@ def test_moving_to_the_new_default_goes_as_the_page_shows(tmp_path: Path, cache:
 
 def test_the_cells_of_a_notebook_print_what_the_page_shows() -> None:
     # A program on standard input has no file either from which a worker could import.
-    cells = blocks("jupyter", "python")[1:]
-    assert len(cells) == 4
-    assert printed("-", stdin="\n\n".join(cells)) == "".join(blocks("jupyter", "text"))
+    cells = blocks("notebooks", "python")[1:]
+    assert len(cells) == 2
+    assert printed("-", stdin="\n\n".join(cells)) == "".join(blocks("notebooks", "text")[2:])
 
 
 def test_the_program_for_ray_runs_without_ray(tmp_path: Path) -> None:

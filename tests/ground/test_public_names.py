@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
 
 
 def test_the_page_lists_exactly_the_public_names() -> None:
-    listed = re.findall(r"^(?:##|\|) `coldfork\.(\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(r"^(?:##|-) `coldfork\.(\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(coldfork.__all__)
 
 

@@ -177,6 +177,8 @@ IGNORING = """\
 import signal
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while "futex" not in open(f"/proc/{child.pid}/wchan").read():  # the child has come to the lock
+        time.sleep(0.01)
     print("waiting", flush=True)
     child.join()"""
 

@@ -76,15 +76,15 @@ def _write(files: dict[str, str]) -> None:
 
 def _command(*arguments: str) -> tuple[int, str, str]:
     """Run `coldfork` with these arguments: its exit status, its output and what it says beside that."""
-    from coldfork.cli.main import main
+    # Not its `main`, which ends the process: the page goes on.
+    from coldfork.cli.main import cli
 
     streams = sys.stdout, sys.stderr
-    sys.argv = ["coldfork", *arguments]
     sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
     sys.stderr = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n")
     status = 0
     try:
-        main()
+        cli.main(list(arguments), prog_name="coldfork")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 2
     finally:

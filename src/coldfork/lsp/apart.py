@@ -75,7 +75,7 @@ class Apart:
 
 
 def _serve(ours: socket.socket) -> None:
-    # What only following code needs: imported while the editor and the server are still introducing themselves.
+    # What only following code needs, while the editor and the server are still introducing themselves.
     import coldfork.source.answering  # noqa: F401
 
     def progress(*said: object) -> None:

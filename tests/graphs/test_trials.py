@@ -8,6 +8,7 @@ import pickle
 import queue
 import random
 import signal
+import sys
 import textwrap
 import time
 from collections.abc import Callable
@@ -18,8 +19,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coldfork.graphs import BatchDescriptor, LeakKind, Mode, NotComparedError, Phase, assert_replayable, check
+from coldfork.graphs import (
+    BatchDescriptor,
+    LeakKind,
+    Mode,
+    NotComparedError,
+    Phase,
+    Report,
+    assert_replayable,
+    check,
+)
 from coldfork.graphs.leaks.memory import key_of
+from coldfork.graphs.trials import beginning, copies
 from coldfork.graphs.trials.beginning import CAREFUL, Beginning, Draws, view_of
 from coldfork.graphs.trials.copies import Answer, Standby
 from coldfork.graphs.trials.results import disagreements, results_of, without
@@ -162,22 +173,75 @@ def test_a_check_runs_under_a_profiler_and_leaves_it_at_work() -> None:
     assert any(name == "dedent" for _, _, name in profiler.stats)
 
 
+def test_a_check_runs_a_program_as_often_as_it_compares(tmp_path: Path) -> None:
+    x, ran = torch.zeros(4), tmp_path / "ran"
+
+    def forward(mode: Mode) -> Any:
+        with ran.open("a") as file:
+            print(mode.name, file=file)
+        return x * 2
+
+    assert check(lambda *_: (forward, None), [BatchDescriptor(Mode.FULL, 4)], inputs=[x]).answer == "clean"
+    # A warm-up and a capture here and in the process that captures anew, and three fresh runs.
+    assert sorted(ran.read_text().split()) == ["FULL"] * 2 + ["NONE"] * 5
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_no_copy_that_makes_a_run_imports_anything_or_looks_at_all_objects(
+    prepared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, notes = torch.zeros(4), tmp_path / "notes"
+
+    def prepare(descriptor: BatchDescriptor, seed: int) -> None:
+        x.copy_(torch.rand(4))
+
+    def checked() -> Report:
+        batch = BatchDescriptor(Mode.FULL, 4)
+        return check(
+            lambda *_: (lambda mode: x * 2, None), [batch], inputs=[x], prepare=prepare if prepared else None
+        )
+
+    def working(work: Callable[[], Any], file: int, limit: float) -> None:
+        before = set(sys.modules)
+        work_of_copy(work, file, limit)
+        note(*(sys.modules.keys() - before))
+
+    def looking() -> list[Any]:
+        note("all objects")
+        return known_objects()
+
+    def note(*words: str) -> None:
+        with notes.open("a") as file:
+            file.writelines(f"{os.getpid() == here} {word}\n" for word in words)
+
+    assert checked().answer == "clean"
+    here, work_of_copy, known_objects = os.getpid(), copies._work, beginning.known_objects
+    monkeypatch.setattr(copies, "_work", working)
+    monkeypatch.setattr(beginning, "known_objects", looking)
+    assert checked().answer == "clean"
+    # What `prepare` draws from is also looked for after each capture, there and here.
+    wanted = (
+        ["False all objects", "True all objects", "True all objects"] if prepared else ["True all objects"]
+    )
+    assert sorted(notes.read_text().splitlines()) == wanted
+
+
 # --- where runs begin --------------------------------------------------------------------------------------
 
 
 def test_memory_of_before_is_found_by_its_place_and_no_other_takes_it() -> None:
     matrix = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
     row = matrix[1]
-    beginning = Beginning()
+    memory = Beginning()
     later = torch.zeros(3)
-    assert beginning.holds(key_of(matrix))
-    assert not beginning.holds(key_of(later))
-    assert beginning.largest(key_of(row)) is matrix
-    view_of(row).on(beginning.storage(key_of(row))).fill_(7)
+    assert memory.holds(key_of(matrix))
+    assert not memory.holds(key_of(later))
+    assert memory.largest(key_of(row)) is matrix
+    view_of(row).on(memory.storage(key_of(row))).fill_(7)
     assert matrix.tolist() == [[0.0, 1.0, 2.0], [7.0, 7.0, 7.0]]
     key = key_of(matrix)
     del matrix, row
-    assert beginning.storage(key) is None
+    assert memory.storage(key) is None
     assert all(key_of(torch.zeros(2, 3)) != key for _ in range(50))
 
 
@@ -201,7 +265,7 @@ def test_every_source_of_random_numbers_begins_anew() -> None:
             float(holder["old"].rand()),
         ]
 
-    draws = Draws()
+    draws = Draws(Beginning().generators)
     draws.reseed(3)
     first = drawn()
     draws.reseed(4)

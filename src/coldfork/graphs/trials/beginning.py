@@ -1,15 +1,19 @@
-"""The state before a capture: the older memory, and the sources of random numbers."""
+"""The state before a capture: the older memory, the sources of random numbers, executors and caches."""
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import compress, repeat
+from itertools import chain, compress, repeat
+from operator import is_, is_not
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -20,9 +24,11 @@ from coldfork.graphs.trials.large_memory import is_large
 
 CAREFUL = 4
 """The least boldness: only floating-point numbers vary; integers stay, because they may be indices."""
-_AT_ONCE = 100_000
-"""How many objects the collector is asked about at a time."""
+_AT_ONCE = 1000
+"""How many objects are looked at together."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
+CACHED = type(functools.cache(len))
+"""The type of cached functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +91,70 @@ def known_objects() -> list[Any]:
         gc.freeze()
 
 
-def _tensors(objects: list[Any]) -> Iterator[Any]:
-    """Yield the tensors among the objects, without running Python code for each of a million objects."""
-    # Tested by type, because `isinstance` may run code of the program's objects.
-    return compress(objects, map(type.__subclasscheck__, repeat(torch.Tensor), map(type, objects)))
+def _chosen_from(objects: list[Any], kinds: Iterable[type]) -> list[Any]:
+    """Return the objects of some types, and all generators of torch, which the collector does not know.
+
+    No Python code runs for each of a million objects, and a few at a time stay in the processor's cache.
+    """
+    found: dict[int, Any] = {}
+    # By ids of types, because `isinstance` and hashes of types may run code of the program.
+    chosen = set(map(id, kinds))
+    for start in range(0, len(objects), _AT_ONCE):
+        some = objects[start : start + _AT_ONCE]
+        of_kinds = compress(some, map(chosen.__contains__, map(id, map(type, some))))
+        # Functions refer to most, and to no generator but through another object.
+        holders = compress(some, map(is_not, map(type, some), repeat(FunctionType)))
+        held = gc.get_referents(*holders)
+        of_torch = compress(held, map(is_, map(type, held), repeat(torch.Generator)))
+        found.update((id(one), one) for one in chain(of_kinds, of_torch))
+    return list(found.values())
+
+
+def _kinds_of_generators() -> tuple[type, ...]:
+    numpy = sys.modules.get("numpy.random")
+    return (random.Random,) if numpy is None else (random.Random, numpy.Generator, numpy.RandomState)
+
+
+def generators_now() -> list[Any]:
+    """Return the program's own sources of random numbers."""
+    return _chosen_from(known_objects(), _kinds_of_generators())
+
+
+def _with_subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    below: list[type] = type.__subclasses__(kind)
+    for one in below:
+        yield from _with_subclasses(one)
 
 
 class Beginning:
-    """A record of the older memory, that of all tensors that exist when the record is made."""
+    """A record of the older memory, that of all tensors that exist when the record is made.
+
+    It also knows the other objects that runs in copies of the process need. They are found before there are
+    copies, because each object that a copy looks at has to be copied for it.
+    """
 
     def __init__(self) -> None:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
         # Weak references keep the addresses of storages from being reused, but do not keep their memory.
         self._places: list[StorageWeakRef] = []
-        for one in filter(is_readable, _tensors(known_objects())):
-            self._add(one)
+        self._others: list[weakref.ref[Any]] = []
+        self.generators: list[Any] = []
+        """The program's own sources of random numbers."""
+        kinds = *_with_subclasses(torch.Tensor), *_with_subclasses(ThreadPoolExecutor), CACHED
+        for one in _chosen_from(known_objects(), (*kinds, *_kinds_of_generators())):
+            if issubclass(type(one), torch.Tensor):
+                if is_readable(one):
+                    self._add(one)
+            elif issubclass(type(one), (ThreadPoolExecutor, CACHED)):
+                self._others.append(weakref.ref(one))
+            else:
+                self.generators.append(one)
+
+    def others(self, kind: type) -> list[Any]:
+        """Return the executors of threads, or the cached functions, that still exist."""
+        alive = (each() for each in self._others)
+        return [one for one in alive if issubclass(type(one), kind)]
 
     def _add(self, tensor: Any) -> None:
         plain = plainly(tensor)
@@ -139,8 +194,8 @@ class Beginning:
 class Draws:
     """All sources of random numbers in this process."""
 
-    def __init__(self, private: Iterable[Any] | None = None) -> None:
-        self._private = list(_private() if private is None else private)
+    def __init__(self, private: Iterable[Any]) -> None:
+        self._private = list(private)
 
     def reseed(self, seed: int) -> None:
         """Seed all sources of random numbers."""
@@ -157,21 +212,6 @@ class Draws:
             else:
                 bits = one.bit_generator
                 bits.state = type(bits)(seed).state
-
-
-def _private() -> Iterator[Any]:
-    """Yield the program's own generators; some are found only through objects that hold them."""
-    numpy = sys.modules.get("numpy.random")
-    kinds = {torch.Generator, random.Random}
-    if numpy is not None:
-        kinds |= {numpy.Generator, numpy.RandomState}
-    seen = set[int]()
-    holders = known_objects()
-    for start in range(0, len(holders), _AT_ONCE):
-        for one in gc.get_referents(*holders[start : start + _AT_ONCE]):
-            if type(one) in kinds and id(one) not in seen:
-                seen.add(id(one))
-                yield one
 
 
 @dataclass(frozen=True, slots=True)

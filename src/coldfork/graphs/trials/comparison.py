@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +29,7 @@ from coldfork.graphs.trials.large_memory import forget, is_large, keep
 from coldfork.graphs.trials.other_operators import OtherOperators, other_steps
 from coldfork.graphs.trials.replays import (
     Earlier,
+    Filling,
     Mirror,
     Replayer,
     Trial,
@@ -102,23 +104,28 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        # Imported here, so that no copy of this process has to import the module.
-        importlib.import_module("torch.fx.experimental.symbolic_shapes")
+        # Imported here, so that no copy of this process has to import the modules.
+        for module in ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.schema_check_mode"):
+            importlib.import_module(module)
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
         runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare, choose)
-        self._fresh = Standby(runner.answer, partial(self._begin, runner.prepare))
+        self._fresh = Standby(runner.answer, self._begin_runs)
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
-        self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
+        self._mirror = Standby(mirror.answer, self._begin_runs)
         self._earlier: list[Earlier] = []
         self._looked_for: set[float] | None = None
         self._began = time.monotonic()
 
-    def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
+    def _begin_runs(self) -> None:
+        """Let the program's own code run in a standby copy."""
+        self._begin()
+        revive_executors(self._beginning.others(ThreadPoolExecutor))
+
+    def _begin(self) -> None:
         """Map large memory to a file in a standby copy, so that further copies of this memory are cheap."""
         declared = (*self._persistent, *(self._inputs or ()))
         fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
-        prepare()
 
     def close(self) -> None:
         """End the standby processes."""
@@ -131,16 +138,25 @@ class Comparison:
         """Compare the most recently captured batch with fresh runs."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         question = self._question(batch, seen)
-        self._fresh.ask_ahead(question, limit)
-        replayer = Replayer(batch, {}, self._beginning, self._make, self._prepare)
+        places = self._places_from_before(batch, limit)
+        # The runs without what is in these places are compared with this first one, also in what decides.
+        asked = replace(question, deciding=places is not None)
+        self._fresh.ask_ahead(asked, limit)
+        replayer = Replayer(batch, {}, self._beginning, self._make, Filling.now(self._prepare))
         with closing(Standby(replayer.replay, self._begin)) as copies:
             alone = Way(partial(copies.ask, limit=limit))
-            question, first = self._settled(question, limit)
-            kept, unknown = self._earlier_plans(question, batch, limit)
-            if kept:
-                question, first = replace(question, forgotten=kept), None
+            question, first = self._settled(question, self._running(limit)(asked), limit)
+            unknown: list[tuple[str, str]] = []
+            if places is not None:
+                brief = self._running(min(limit, _LIMIT_FAR_AWAY))
+                as_it_is = first if first and first.given else brief(replace(question, deciding=True))
+                kept, unknown = made_anew(question, places, as_it_is, brief)
+                first = first or (as_it_is if as_it_is.given else None)
+                if kept:
+                    question, first = replace(question, forgotten=kept), None
             outcome = self._try(batch, question, first, alone, limit)
-            outcome = replace(outcome, gaps=(*outcome.gaps, *unknown))
+            more = (NotCompared(str(batch.descriptor), *one, _BEGIN_COLD) for one in dict.fromkeys(unknown))
+            outcome = replace(outcome, gaps=(*outcome.gaps, *more))
         self._began = time.monotonic()
         return outcome
 
@@ -153,24 +169,15 @@ class Comparison:
             return None, answer
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
-    def _earlier_plans(
-        self, question: Question, batch: Any, limit: float
-    ) -> tuple[frozenset[int], tuple[NotCompared, ...]]:
-        """Return the numbers of places that were filled before the check, but that a batch fills anew.
-
-        Also return what was kept from before and cannot be told apart from the model.
-        """
+    def _places_from_before(self, batch: Any, limit: float) -> Answer | None:
+        """Return the places of what a batch uses from before the check; None if they were returned before."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         keys = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         numbers = numbers_of(batch) - (self._looked_for or set())
         if not keys and not numbers and self._looked_for is not None:
-            return frozenset(), ()
+            return None
         self._looked_for = keys | numbers | (self._looked_for or set())
-        asked = WhatIsKept(frozenset(keys), numbers)
-        places = self._fresh.ask(asked, limit, lasting=True)
-        kept, unknown = made_anew(question, places, self._running(min(limit, _LIMIT_FAR_AWAY)))
-        descriptor = str(batch.descriptor)
-        return kept, tuple(NotCompared(descriptor, *one, _BEGIN_COLD) for one in dict.fromkeys(unknown))
+        return self._fresh.ask(WhatIsKept(frozenset(keys), numbers), limit, lasting=True)
 
     def _declared(self) -> frozenset[int]:
         return frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
@@ -315,15 +322,14 @@ class Comparison:
             yield replace(far, traced=False), answer
             yield from others.on_other_values(far, answer)
 
-    def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
+    def _settled(self, question: Question, answer: Answer, limit: float) -> tuple[Question, Answer | None]:
         """Return the question with values that the program accepts, and the answer if it accepts them all."""
+        if not answer.error:
+            return question, answer
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
         if question.prepared or not choosable:
             return question, None
         run = self._running(limit)
-        answer = run(question)
-        if not answer.error:
-            return question, answer
         question = settled(question, choosable, run)
         whole = {
             number: question.inputs[number].on(storage)

@@ -14,16 +14,13 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NoReturn
 
 import torch
-
-from coldfork.graphs.trials.beginning import known_objects
 
 _LENGTH = struct.Struct("<Q")
 _STATUS = struct.Struct("<q")
@@ -219,11 +216,9 @@ def _end_when_idle(begun: threading.Event, done: threading.Event) -> None:
             os.kill(os.getpid(), _STUCK)
 
 
-def revive_executors() -> None:
-    """Let executors start new threads in this copy, since threads are not copied."""
-    for one in known_objects():
-        if not issubclass(type(one), ThreadPoolExecutor):
-            continue
+def revive_executors(executors: Iterable[Any]) -> None:
+    """Let `ThreadPoolExecutor`s start new threads in this copy, since threads are not copied."""
+    for one in executors:
         if not all(thread.is_alive() for thread in one._threads):
             one._threads.clear()
             one._idle_semaphore = threading.Semaphore(0)

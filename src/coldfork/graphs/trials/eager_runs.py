@@ -20,7 +20,6 @@ from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
-from coldfork.graphs.trials.copies import revive_executors
 from coldfork.graphs.trials.earlier_plans import Place, places_of
 from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
@@ -95,13 +94,8 @@ class EagerRunner:
         self._make = make
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
-        self._draws: Draws | None = None
+        self._draws = Draws(beginning.generators)
         self._places: list[Place] = []
-
-    def prepare(self) -> None:
-        """Before all questions, revive executors and find the sources of random numbers."""
-        revive_executors()
-        self._draws = Draws()
 
     def answer(self, question: Question | WhatIsKept) -> EagerRun | Found:
         """Run a batch and return the run, or find the places that hold what was kept from before."""
@@ -113,11 +107,11 @@ class EagerRunner:
 
     def run(self, question: Question) -> EagerRun:
         """Set the inputs to other values, build the batch's state, and run it."""
-        draws = self._draws or Draws()
+        draws = self._draws
         descriptor = self._descriptors[question.number]
         prepare = self._prepare_inputs if question.prepared else None
         prepare = self._choose if question.chosen else prepare
-        given, varied = given_other_values(question, self._beginning, descriptor, prepare)
+        given, varied = given_other_values(question, self._beginning, descriptor, prepare, draws)
         told = EagerRun(given=given, varied=varied)
         patterns = patterns_in(question.inputs, told.given)
         told.before = self._beginning.contents(question.written)
@@ -144,6 +138,7 @@ class EagerRunner:
             draws.reseed(question.seed)
             with running_with(state), self._manner.grad_mode(), compiled_or_not(question.compiled):
                 output = forward(Mode.NONE)
+        computed_by_threads = threads.started or (deciding is not None and deciding.threads)
         told.results, told.unread = results_of(output), unread_in(output)
         told.left = self._beginning.contents(question.written)
         told.wrote = self._beginning.contents(key for key in filled.wrote if self._beginning.holds(key))
@@ -151,7 +146,7 @@ class EagerRunner:
         told.read = frozenset(
             number
             for number, view in enumerate(question.inputs)
-            if threads.started or view.key in filled.read
+            if computed_by_threads or view.key in filled.read
         )
         told.kept = filled.log.kept(forward, state, output, self._beginning)
         told.steps = trace.steps if trace is not None else []
@@ -160,7 +155,7 @@ class EagerRunner:
             forgotten = {number: self._places[number] for number in question.forgotten}
             made = {number: place.made(self._beginning) for number, place in forgotten.items()}
             told.remade = frozenset(number for number in made if any(map(deciding.depends, made[number])))
-            if threads.started or deciding.threads:
+            if computed_by_threads:
                 told.unseen = frozenset(number for number in made if made[number])
             told.passed = frozenset(
                 number for number, place in enumerate(self._places) if place.hits == hits[number]
@@ -170,7 +165,11 @@ class EagerRunner:
 
 
 def given_other_values(
-    question: Question, beginning: Beginning, descriptor: BatchDescriptor, prepare: Prepare | None
+    question: Question,
+    beginning: Beginning,
+    descriptor: BatchDescriptor,
+    prepare: Prepare | None,
+    draws: Draws,
 ) -> tuple[list[Any], frozenset[int]]:
     """Fill the inputs with another batch; return the values and the numbers of the inputs that changed."""
     parts = {
@@ -184,7 +183,7 @@ def given_other_values(
     if prepare is None or question.chosen:
         _vary(question, parts)
     if prepare is not None:
-        Draws().reseed(question.seed)
+        draws.reseed(question.seed)
         prepare(descriptor, question.seed)
     changed_ones = {number for number, part in parts.items() if not torch.equal(part, before[number])}
     changed_ones |= {number for number, one in enumerate(given) if one is not None}

@@ -17,7 +17,7 @@ import torch
 
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.reachable_values import own_of, spots
-from coldfork.graphs.trials.beginning import Beginning, Question
+from coldfork.graphs.trials.beginning import CACHED, Beginning, Question
 from coldfork.graphs.trials.copies import Answer
 from coldfork.graphs.trials.results import Found, WhatIsKept
 from coldfork.virtual.capturing.records import Places, Record, Use
@@ -26,7 +26,6 @@ _DEPTH = 3
 """How many levels of holders are followed from a tensor."""
 _MOST = 96
 """The most places that are tried for one batch."""
-_CACHE = type(functools.cache(len))
 _NOTHING = object()
 _CONTENTS = object()
 _OURS = "coldfork."
@@ -110,8 +109,8 @@ def places_of(asked: WhatIsKept, make: Any, beginning: Beginning, first: int) ->
     with _unfrozen():
         places, changed, hidden = _holding_memory(asked.keys, beginning)
         places += _holding_numbers(asked.numbers, make)
-        known = {id(place.holder) for place in places}
-        cached = [Place(one) for one in _cached_functions() if id(one) not in known]
+    known = {id(place.holder) for place in places}
+    cached = [Place(one) for one in _cached_functions(beginning) if id(one) not in known]
     most = places[:_MOST]
     end = first + len(most)
     memory = tuple(place.memory for place in most)
@@ -210,11 +209,11 @@ def _was_changed(tensor: Any) -> bool:
         return False
 
 
-def _cached_functions() -> Iterator[Any]:
+def _cached_functions(beginning: Beginning) -> Iterator[Any]:
     """Yield the program's cached functions whose caches are not empty."""
     places = Places()
-    for one in gc.get_objects():
-        if type(one) is _CACHE and one.cache_info().currsize:
+    for one in beginning.others(CACHED):
+        if type(one) is CACHED and one.cache_info().currsize:
             code = getattr(one.__wrapped__, "__code__", None)
             if code is not None and places.is_programs(code):
                 yield one
@@ -231,7 +230,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                 seen.add(id(holder))
                 if type(holder).__module__.startswith(_OURS):
                     continue
-                if type(holder) is _CACHE:
+                if type(holder) is CACHED:
                     yield Place(holder)
                 elif isinstance(holder, list | tuple | deque | set | frozenset):
                     above.append(holder)
@@ -291,12 +290,13 @@ def _slots_of(holder: Any) -> dict[str, Any]:
 
 
 def made_anew(
-    question: Question, places: Answer, run: Callable[[Question], Answer]
+    question: Question, places: Answer, as_it_is: Answer, run: Callable[[Question], Answer]
 ) -> tuple[frozenset[int], list[tuple[str, str]]]:
     """Return the numbers of the places that the program fills again from a batch after they were cleared.
 
-    Contents that it cannot compute again, or computes without reading a batch, are part of its model. Also
-    return what cannot be told apart from the model, by name, with the reason.
+    `as_it_is` is the answer with their contents, which also says what decided on the host. Contents that the
+    program cannot compute again, or computes without reading a batch, are part of its model. Also return what
+    cannot be told apart from the model, by name, with the reason.
     """
     if not places.given:
         return frozenset(), [(_KEPT, places.trouble or places.error)]
@@ -304,7 +304,7 @@ def made_anew(
     unknown = [] if kept.complete else [(_KEPT, f"more than {_MOST} places may hold it")]
     asked = replace(question, deciding=True)
     needed = kept.places or kept.cached or kept.changed
-    as_it_is = run(asked) if needed else Answer(error="nothing is kept")
+    as_it_is = as_it_is if needed else Answer(error="nothing is kept")
     found = frozenset[int]()
     # Cached functions are cleared together: a program may have hundreds that have nothing to do with this.
     groups = [range(number, number + 1) for number in kept.places] + [kept.cached]

@@ -17,7 +17,15 @@ from coldfork.graphs.engines import Engine
 from coldfork.graphs.leaks.memory import is_readable
 from coldfork.graphs.passes import StaticInputs
 from coldfork.graphs.surroundings import Inspection
-from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View, bytes_of, view_of
+from coldfork.graphs.trials.beginning import (
+    Beginning,
+    Draws,
+    Question,
+    View,
+    bytes_of,
+    generators_now,
+    view_of,
+)
 from coldfork.graphs.trials.eager_runs import (
     EagerRun,
     changed_pages,
@@ -82,6 +90,19 @@ class Trial:
     """The batches to replay before it, each with its own values."""
 
 
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """How the program itself fills its inputs, and all sources of random numbers that it may use for it."""
+
+    prepare: Prepare | None
+    draws: Draws
+
+    @classmethod
+    def now(cls, prepare: Prepare | None) -> Self:
+        """Return one with the sources that exist now, which are only looked for if there is a `prepare`."""
+        return cls(prepare, Draws(generators_now() if prepare is not None else ()))
+
+
 class Replayer:
     """Replays one batch under the same conditions as a fresh run."""
 
@@ -91,12 +112,12 @@ class Replayer:
         captured: Mapping[int, tuple[Any, frozenset[int]]],
         beginning: Beginning,
         make: Make,
-        prepare: Prepare | None = None,
+        filling: Filling,
     ) -> None:
         """Prepare to replay `batch`; `captured` are the batches to replay before it, and the memory they
         write.
         """
-        self._prepare = prepare
+        self._filling = filling
         self._batch = batch
         self._make = make
         self._beginning = beginning
@@ -117,10 +138,10 @@ class Replayer:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
-        if question.prepared and not question.chosen and self._prepare is not None:
+        if question.prepared and not question.chosen and self._filling.prepare is not None:
             # `prepare` may fill more than the inputs; these get the fresh run's values afterwards.
-            Draws().reseed(question.seed)
-            self._prepare(self._batch.descriptor, question.seed)
+            self._filling.draws.reseed(question.seed)
+            self._filling.prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)
         if trial.restored:
             self._restore(fresh, earlier)
@@ -262,7 +283,7 @@ class Mirror:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
-        self._prepare = prepare
+        self._filling = Filling(prepare, Draws(beginning.generators))
         self._make = make
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
@@ -277,13 +298,13 @@ class Mirror:
         if isinstance(question, Question):
             self._capture(question)
             return None
-        replayer = Replayer(self._last, self._captured, self._beginning, self._make, self._prepare)
+        replayer = Replayer(self._last, self._captured, self._beginning, self._make, self._filling)
         return replayer.replay(question)
 
     def _capture(self, question: Question) -> None:
         descriptor = self._descriptors[question.number]
-        prepare = self._prepare if question.prepared else None
-        given_other_values(question, self._beginning, descriptor, prepare)
+        prepare = self._filling.prepare if question.prepared else None
+        given_other_values(question, self._beginning, descriptor, prepare, self._filling.draws)
         inputs = StaticInputs(descriptor, {})
         with ExitStack() as compiling:
 
@@ -297,3 +318,4 @@ class Mirror:
             )
         self._captured[question.number] = batch, written_keys(batch)
         self._last = batch
+        self._filling = Filling.now(self._filling.prepare)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 from coldfork.graphs.findings import Leak, LeakKind
 from coldfork.graphs.leaks.memory import is_readable
@@ -65,7 +66,8 @@ class Trace(UncompiledMode):
             self.note_host_read(operator.name)
         elif operator.way is Way.COMPUTE:
             written = [one.of(args, kwargs) for one in operator.written]
-            digest = digest_of(tensors_in((result, written)))
+            with _disable_current_modes():
+                digest = digest_of(tensors_in((result, written)))
             numbers = numbers_in((args, kwargs))
             self.steps.append(Step(operator.name, as_frame(self._places.here(2)), numbers, digest))
         return result

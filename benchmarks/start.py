@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Where Python may not write what it compiles, each run would measure the compiler.
     compileall.compile_dir(SOURCE / "coldfork", quiet=1)
     least: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    # With a hyphen, the folder cannot be a package: else each check would also read what lies beside it.
+    with tempfile.TemporaryDirectory(prefix="bench-start-") as folder:
         timed = commands(package(Path(folder)))
         environment = {**os.environ, "COLDFORK_CACHE_DIR": str(Path(folder) / "cache")}
         for _ in range(options.rounds):

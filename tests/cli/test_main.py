@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -126,6 +128,34 @@ def test_what_needs_no_engine_loads_none(arguments: list[str]) -> None:
         "msgspec",
         "tomllib",
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "needless"),
+    [
+        ("import os", "", r"knowledge\.c|model\.(causes|effects)|rules\.(causes|findings)|report\..*entries"),
+        ("import torch; torch.cuda.init()", "device-init-at-import", ""),
+    ],
+)
+def test_a_recalled_answer_loads_nothing_that_follows_code(
+    tmp_path: Path, line: str, told: str, needless: str
+) -> None:
+    """Users wait for a check after every save: one of unchanged code is to start as fast as it can."""
+    following = r"source\.(answering|evaluation|semantics|syntax|tracing|values)"
+    never = re.compile(rf"coldfork\.({following}{'|' if needless else ''}{needless})")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text(f"{line}\n", encoding="utf-8")
+    variables = {**os.environ, "COLDFORK_CACHE_DIR": str(tmp_path / "cache")}
+    asked = ("check", str(tmp_path / "pkg"), "--site-packages", str(tmp_path), "-q")
+    first, again = (python("-X", "importtime", "-m", "coldfork", *asked, env=variables) for _ in range(2))
+    assert told in first.stdout
+    assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
+    before, loaded = (
+        {name for row in done.stderr.splitlines() if never.match(name := row.rpartition("|")[2].strip())}
+        for done in (first, again)
+    )
+    assert len(before) > 80
+    assert loaded == set()
 
 
 def test_an_unknown_command_comes_with_the_near_match(run: Run) -> None:

@@ -39,7 +39,7 @@ def test_an_edited_file_changes_the_digest(compiler: ModuleType, tmp_path: Path)
 def test_importing_the_catalogue_loads_nothing_outside_the_standard_library() -> None:
     code = (
         "import sys; before = set(sys.modules); import coldfork.knowledge.catalogue as catalogue;"
-        "from coldfork.model.findings import PROFILES;"
+        "from coldfork.model.effects import PROFILES;"
         "catalogue.load(PROFILES['cuda'], {'torch': '2.8.0+cu128'});"
         "new = {name.partition('.')[0] for name in set(sys.modules) - before};"
         "print(sorted(new - set(sys.stdlib_module_names) - {'coldfork'}), 'tomllib' in sys.modules)"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,3 +54,25 @@ def test_a_virtual_device_is_told_apart_at_every_stage(
         "used": [["awake", "context"], [[kind, "context"]]],
         "failures": {},
     }
+
+
+def test_the_chain_of_a_program_has_no_frame_of_the_virtual_device(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import contextlib, torch\n\ndef level():\n    torch.zeros(2, device='cuda')\n\n"
+        "with contextlib.suppress(NotImplementedError, RuntimeError):\n    level()\n",
+        "utf-8",
+    )
+    recorded = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "COLDFORK_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "coldfork", "run", "--virtual", "h100", str(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=recorded,
+    )
+    chain = re.findall(r"^ +\d+\. +(\S+)", done.stderr, re.MULTILINE)
+    assert chain[:2] == ["<module>", "level"]
+    assert "coldfork/virtual/" not in done.stderr

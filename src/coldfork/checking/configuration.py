@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coldfork.checking.places import Locate
 from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
 from coldfork.model.errors import ConfigurationError
-from coldfork.model.findings import Finding
 from coldfork.rules.registry import near_match
+
+if TYPE_CHECKING:
+    from coldfork.checking.places import Locate
+    from coldfork.model.findings import Finding
 
 _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, Kind.NUMBER: int}
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coldfork.checking.request import CheckRequest
-from coldfork.model.causes import CheckedModule
-from coldfork.model.effects import PROFILES, Profile
 from coldfork.model.observations import EnvironmentRead, Observation, Origin, Statistics
+from coldfork.model.terms.machines import PROFILES, Profile
 from coldfork.source.files.site_packages import environment, serves
 
 if TYPE_CHECKING:
+    from coldfork.checking.request import CheckRequest
     from coldfork.knowledge.catalogue import Catalogue
+    from coldfork.model.terms.modules import CheckedModule
 
 Environment = tuple[tuple[Path, ...], EnvironmentRead]
 """The folders of dependencies, and how they are reported."""

@@ -8,24 +8,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coldfork.checking import environment
-from coldfork.checking.changes import Asked, changes_asked
 from coldfork.checking.configuration import Matches, Selection
 from coldfork.checking.environment import Environment, environment_of
 from coldfork.checking.places import Locate, locator
 from coldfork.checking.questions import known_to, question_of
-from coldfork.checking.request import CheckRequest
-from coldfork.model.causes import Cause
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Skipped
-from coldfork.model.observations import ChangeScope, EnvironmentRead, Faults, Observation, Progress, Trace
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Faults, Observation, Progress
 from coldfork.rules import registry
-from coldfork.rules.causes import judging as causes
 from coldfork.source.analysis import Analysis
 from coldfork.source.files.reading import CannotRead, Reader
-from coldfork.source.program.keeping import Store
 from coldfork.source.request import Towards
+
+if TYPE_CHECKING:
+    from coldfork.checking.changes import Asked
+    from coldfork.checking.request import CheckRequest
+    from coldfork.model.causes import Cause
+    from coldfork.model.terms.traces import Trace
+    from coldfork.source.program.keeping import Store
 
 Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
@@ -90,7 +93,7 @@ def inspect(
     if not present:
         raise UsageError("; ".join(f"{path}: no such file or folder" for path in missing))
     selection = Selection(request.configuration)
-    asked = changes_asked(request, present)
+    asked = _asked(request, present)
     search, environment = find(request, present)
     faults = Faults()
     observation, remedies = _observe(
@@ -99,14 +102,13 @@ def inspect(
     locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies, faults)
     select = partial(selection.select, locate=locate)
-    # With a baseline, an import is not a cause by itself but a way to one that may have been accepted.
-    judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline, faults=faults)
+    findings, causes = _with_causes(request, observation, select(judgement.findings), faults)
     observation = replace(observation, unfinished=(*observation.unfinished, *faults.noted))
     return Inspection(
         request,
         observation,
-        judged.findings,
-        judged.causes,
+        findings,
+        causes,
         len(select(judgement.ignored)),
         _skipped(observation, missing, locate, selection.is_excluded),
         missing,
@@ -117,6 +119,28 @@ def inspect(
         select,
         selection.is_excluded,
     )
+
+
+def _asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | None:
+    """Return the changes to which the check is limited; None if it is not."""
+    if not request.changed_since:
+        return None
+    from coldfork.checking.changes import changes_asked
+
+    return changes_asked(request, paths)
+
+
+def _with_causes(
+    request: CheckRequest, observation: Observation, found: tuple[Finding, ...], faults: Faults
+) -> tuple[tuple[Finding, ...], tuple[Cause, ...]]:
+    """Return the findings, each with the id of its cause, and the causes."""
+    if not found:
+        return (), ()
+    from coldfork.rules.causes import judging
+
+    # With a baseline, an import is not a cause by itself but a way to one that may have been accepted.
+    judged = judging.judge(observation, found, gates=not request.baseline, faults=faults)
+    return judged.findings, judged.causes
 
 
 def _is_there(path: Path, reader: Reader) -> bool:
@@ -148,8 +172,7 @@ def _observe(
             for machine, known in others.items()
         ))  # fmt: skip
 
-    question = replace(
-        asked_of,
+    question = asked_of._replace(
         changed=None if asked is None or asked.everything else asked.files,
         towards=Towards(tuple(known.digest for known in others.values()), towards),
         store=store,

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Container, Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from coldfork.model.causes import CheckedModule
+if TYPE_CHECKING:
+    from coldfork.model.terms.modules import CheckedModule
 
 Locate = Callable[[str], str]
 _MOST_UP = 3

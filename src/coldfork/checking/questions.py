@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from coldfork.checking.configuration import Matches
-from coldfork.checking.request import CheckRequest
 from coldfork.knowledge.known import Known, known
-from coldfork.model.effects import PROFILES, Profile
-from coldfork.model.observations import Faults
+from coldfork.model.terms.machines import PROFILES, Profile
 from coldfork.rules import registry
 from coldfork.source.files.packs import cache_folder
 from coldfork.source.files.requirements import requirements
 from coldfork.source.files.site_packages import versions
 from coldfork.source.request import Request
+
+if TYPE_CHECKING:
+    from coldfork.checking.configuration import Matches
+    from coldfork.checking.request import CheckRequest
+    from coldfork.model.observations import Faults
 
 KnownOn = Callable[[Profile], Known]
 

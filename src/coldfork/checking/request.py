@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coldfork.checking import configuration as configurations
-from coldfork.checking.configuration import Configuration
 from coldfork.checking.settings import SETTINGS, UNKNOWN, target_version
-from coldfork.model.causes import Audience
-from coldfork.model.effects import DEFAULT_PROFILE, Verdict
+from coldfork.model.terms.grades import Audience, Verdict
+from coldfork.model.terms.machines import DEFAULT_PROFILE
 from coldfork.rules import registry
+
+if TYPE_CHECKING:
+    from coldfork.checking.configuration import Configuration
 
 _NEWEST = (3, 13)
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}

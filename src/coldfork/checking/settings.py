@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
-from coldfork.model.causes import Audience
-from coldfork.model.effects import PROFILES, Verdict
+from coldfork.model.terms.grades import Audience, Verdict
+from coldfork.model.terms.machines import PROFILES
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
 
@@ -24,8 +24,7 @@ class Kind(Enum):
     NUMBER = "a whole number"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting: `fail-on`, for example, is `--fail-on`, `COLDFORK_FAIL_ON`, and a key of
     `[tool.coldfork]`.
     """

@@ -7,19 +7,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coldfork.checking import configuration as configurations
 from coldfork.checking import inspection as inspections
-from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import CheckRequest, paths_or_default, request_of
 from coldfork.cli import options, output
 from coldfork.cli.conventions import refuse_file
 from coldfork.model.errors import UsageError
-from coldfork.model.observations import Trace
 from coldfork.report.shared.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from coldfork.checking.inspection import Inspection
+    from coldfork.model.terms.traces import Trace
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:

@@ -100,8 +100,8 @@ def main() -> NoReturn:
             _leave(isolation.status(options))
     try:
         if words[:1] == ["check"]:
-            # Editors and hooks run it often. Most of what it makes stays until it ends, so looking through that
-            # for garbage costs more than it frees.
+            # Editors and hooks run it often. Most of what it makes stays until it ends, so looking through
+            # that for garbage costs more than it frees.
             gc.set_threshold(_OFTEN_ENOUGH)
             _leave(_program().status())
         _program().main()

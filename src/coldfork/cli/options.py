@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from coldfork.checking.configuration import Configuration
 from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS
@@ -18,6 +16,8 @@ from coldfork.rules.registry import NAMES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from coldfork.checking.configuration import Configuration
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -196,32 +196,29 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 PROBE_SETTINGS = (
     _BY_NAME["virtual"],
-    replace(
-        _BY_NAME["python"],
+    _BY_NAME["python"]._replace(
         help="Import with this interpreter; by default the active virtual environment's, else coldfork's "
         "own.",
     ),
     _BY_NAME["timeout"],
-    replace(
-        _BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as are worthwhile."
+    _BY_NAME["jobs"]._replace(
+        help="How many modules to import at a time; 0 means as many as are worthwhile."
     ),
-    replace(_BY_NAME["format"], choices=tuple(FORMATS["probe"])),
+    _BY_NAME["format"]._replace(choices=tuple(FORMATS["probe"])),
     *(_BY_NAME[name] for name in ("output", "color")),
 )
 """The settings of `probe`."""
 
 PRELOAD_SETTINGS = (
-    replace(
-        _BY_NAME["virtual"],
+    _BY_NAME["virtual"]._replace(
         help="Give the imports this many virtual devices, for example h100:2; by default the machine's "
         "own devices, or one h100 if it has none.",
     ),
     next(setting for setting in PROBE_SETTINGS if setting.name == "python"),
-    replace(
-        _BY_NAME["timeout"],
+    _BY_NAME["timeout"]._replace(
         help="End an import after this many seconds in which no module finishes.",
     ),
-    replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
+    _BY_NAME["format"]._replace(choices=tuple(FORMATS["preload"])),
     _BY_NAME["color"],
 )
 """The settings of `preload`, whose `--output` is for the list."""
@@ -234,7 +231,7 @@ _OF_CONFIRM = {
 }
 
 CHECK_SETTINGS = tuple(
-    replace(setting, help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
+    setting._replace(help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
     for setting in SETTINGS
 )
 """The settings of `check`, which are all settings."""

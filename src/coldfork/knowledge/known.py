@@ -8,10 +8,10 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from coldfork.knowledge.stamp import DIGEST, VERSIONED
-from coldfork.model.effects import Profile
 
 if TYPE_CHECKING:
     from coldfork.knowledge.catalogue import Catalogue
+    from coldfork.model.terms.machines import Profile
 
 
 class Known:

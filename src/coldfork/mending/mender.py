@@ -19,8 +19,7 @@ from coldfork.model.causes import Applicability, Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES, Position
 from coldfork.model.findings import Finding, Report
 from coldfork.rules.causes.grouping import Origins, wakes
-from coldfork.source.files.notebooks import SUFFIX
-from coldfork.source.files.reading import CannotRead
+from coldfork.source.files.reading import NOTEBOOK, CannotRead
 
 _MORE_ROUNDS = 8
 """The number of rounds that are allowed in addition to one for each cause."""
@@ -168,7 +167,7 @@ def _as_run(fix: Fix | Refusal, cause: Cause, findings: Mapping[str, Finding]) -
     positions = {finding.position for finding in found if finding.leads_to(cause)}
     if isinstance(fix, Refusal) or positions <= _APART or fix.applicability is not Applicability.SAFE:
         return fix
-    if not any(edit.path.endswith(SUFFIX) for edit in fix.edits):
+    if not any(edit.path.endswith(NOTEBOOK) for edit in fix.edits):
         return fix
     return replace(fix, applicability=Applicability.UNSAFE, reason=_ANY_ORDER)
 
@@ -243,7 +242,7 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, 
             raw = seen.inspection.reader.raw(file)
             work.originals.setdefault(file, raw)
             text = source.encoded(replaced(source, map(source.replacement, edits)))
-            texts[file] = written(raw, edits) if path.endswith(SUFFIX) else text
+            texts[file] = written(raw, edits) if path.endswith(NOTEBOOK) else text
     except (CannotMend, CannotRead):
         return None, set()
     after = _seen(work.inspect(replace(work.request, overlays={**work.request.overlays, **texts})))

@@ -4,59 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from coldfork.model.effects import Verdict
-
-
-class Audience(StrEnum):
-    """The users whom a module's import concerns; the widest audience comes first."""
-
-    LIBRARY = "library"
-    """All users who import the package."""
-    SCRIPT = "script"
-    """Users who start the program, which is not imported."""
-    BUILD = "build"
-    """Users who build or install the package."""
-    EXAMPLE = "example"
-    """Users who try an example, a benchmark or code from the documentation."""
-    TEST = "test"
-    """Developers who run the tests."""
-
-    @property
-    def rank(self) -> int:
-        """The position in the order of audiences; a smaller rank is a wider audience."""
-        return _RANKS[self.value]
-
-
-_RANKS = {name: rank for rank, name in enumerate(("library", "script", "build", "example", "test"))}
-
-
-class CheckedModule(NamedTuple):
-    """One module of the checked code."""
-
-    name: str
-    path: str
-    audience: Audience
-    imported: bool
-    """True if another checked module imports it."""
-    file: str = ""
-    """The absolute path of the module's file."""
-
-
-class Import(NamedTuple):
-    """An import through which a module becomes warm: importing `importer` runs the warm `target`."""
-
-    importer: str
-    path: str
-    line: int
-    target: str
-    sure: bool
-    """True if the import depends on no condition."""
-    tried: bool = False
-    """True inside a `try` that continues if a library is missing."""
+from coldfork.model.terms.grades import Applicability, Audience, Verdict
+from coldfork.model.terms.modules import CheckedModule, Import
 
 
 class Way(NamedTuple):
@@ -129,22 +81,6 @@ class Cause:
         return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
 
 
-class Applicability(StrEnum):
-    """Who may apply a fix."""
-
-    SAFE = "safe"
-    """`--fix` applies it: the program behaves as before, except that the device wakes at another time."""
-    UNSAFE = "unsafe"
-    """`--fix=unsafe` applies it: the behaviour is probably, but not certainly, the same."""
-    SHOWN = "shown"
-    """Only the author can apply it, because the last step is theirs."""
-
-    @property
-    def rank(self) -> int:
-        """The position in the order; a larger rank is safer."""
-        return {"shown": 0, "unsafe": 1, "safe": 2}[self.value]
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
     """Text that replaces a span. Lines and columns count from 1, in code points; the end is exclusive."""
@@ -184,3 +120,18 @@ def packages(name: str) -> tuple[str, ...]:
     """Return the packages that contain a module, outermost first."""
     parts = name.split(".")
     return tuple([".".join(parts[:depth]) for depth in range(1, len(parts))])
+
+
+__all__ = [
+    "Applicability",
+    "Audience",
+    "Cause",
+    "CheckedModule",
+    "Edit",
+    "Fix",
+    "Import",
+    "Line",
+    "Refusal",
+    "Way",
+    "packages",
+]

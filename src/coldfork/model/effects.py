@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coldfork.model.terms.grades import Verdict
+from coldfork.model.terms.machines import DEFAULT_PROFILE, PROFILES, Profile
+
 
 class Position(StrEnum):
     """The syntactic position of code that an import executes."""
@@ -88,19 +91,6 @@ class EffectKind(StrEnum):
 
 #: Effects that poison later forked children of this process.
 WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
-
-
-class Verdict(StrEnum):
-    """How certain it is that an effect happens on import."""
-
-    CERTAIN = "certain"
-    CONDITIONAL = "conditional"
-    POSSIBLE = "possible"
-
-    @property
-    def rank(self) -> int:
-        """The place in the order; a larger rank is more certain."""
-        return {"possible": 0, "conditional": 1, "certain": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,25 +233,23 @@ class Effect:
     """How processes are started, if that is the effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The machine that is assumed: which accelerators it has, and whether NVML answers for CUDA."""
-
-    name: str
-    accelerators: frozenset[str]
-    nvml: bool
-    summary: str
-
-
-PROFILES: dict[str, Profile] = {
-    profile.name: profile
-    for profile in (
-        Profile("cuda", frozenset({"cuda"}), True, "an NVIDIA GPU, its driver, and working NVML"),
-        Profile("cuda-without-nvml", frozenset({"cuda"}), False, "an NVIDIA GPU and its driver, but no NVML"),
-        Profile("rocm", frozenset({"rocm"}), False, "an AMD GPU with ROCm"),
-        Profile("xpu", frozenset({"xpu"}), False, "an Intel GPU"),
-        Profile("jax-gpu", frozenset({"cuda", "jax"}), True, "JAX with its CUDA plugin on an NVIDIA GPU"),
-        Profile("cpu", frozenset(), False, "no accelerator at all"),
-    )
-}
-DEFAULT_PROFILE = "cuda"
+__all__ = [
+    "DEFAULT_PROFILE",
+    "PROFILES",
+    "WAKING",
+    "Ahead",
+    "Arrival",
+    "Chain",
+    "Effect",
+    "EffectKind",
+    "Hindrance",
+    "ImportOf",
+    "Obstacle",
+    "Position",
+    "ProcessStart",
+    "Profile",
+    "StartedProgram",
+    "Step",
+    "StepKind",
+    "Verdict",
+]

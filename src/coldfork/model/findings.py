@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from coldfork.model.causes import Cause, Fix, Refusal
-from coldfork.model.effects import PROFILES, Ahead, Chain, StartedProgram, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
+from coldfork.model.terms.machines import PROFILES
 
 if TYPE_CHECKING:
+    from coldfork.model.causes import Cause, Fix, Refusal
+    from coldfork.model.effects import Ahead, Chain, StartedProgram
     from coldfork.model.probes import Proof
+    from coldfork.model.terms.grades import Verdict
 
 
 class Severity(StrEnum):

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from coldfork.model.causes import CheckedModule, Import
-from coldfork.model.effects import Effect
 from coldfork.model.errors import ColdforkError
+
+if TYPE_CHECKING:
+    from coldfork.model.effects import Effect
+    from coldfork.model.terms.modules import CheckedModule, Import
 
 Progress = Callable[[str, int, int, str], None]
 """Called with the progress of long work: the stage, how much is done, how much there is, and the current
@@ -199,81 +201,6 @@ class ChangeScope:
     def affected(self) -> int:
         """Return how many of the checked modules a change can affect."""
         return self.modules if self.paths is None else len(self.paths)
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """An expression, and the value that the analysis assumed for it."""
-
-    text: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """A device that a statement touches, according to the analysis."""
-
-    effect: str
-    accelerator: str
-    symbol: str
-    """The call at the end of the chain."""
-    certain: bool
-    condition: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """A module that a statement imports, according to the analysis."""
-
-    module: str
-    found: bool
-    """Whether its source was at hand to be followed."""
-    condition: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One way in which the analysis reached a statement."""
-
-    importing: str
-    """The module whose import was followed."""
-    function: str
-    """The code that contains the statement: a function, a class, or the module itself."""
-    condition: str | None
-    """The condition under which it runs; None if it always does."""
-    presumed: tuple[str, ...]
-    nominal: bool
-    """False if it is off the path that is taken on the assumed machine."""
-    looked_up: bool
-    """True if it was not run, because it merely binds a name that was looked up."""
-    beliefs: tuple[Belief, ...]
-    touches: tuple[Touch, ...]
-    imports: tuple[Imported, ...]
-    ended: str
-    """How the analysis ended there, in words; empty if it continued after the statement."""
-    times: int = 1
-    """How often this was seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Everything that the analysis found out about one line."""
-
-    path: str
-    """The file as the user named it."""
-    asked: int
-    """The line that the user asked about."""
-    line: int
-    """The line that is reported: that of the enclosing statement that was reached, or 0 if none was."""
-    text: str
-    """The source text of the reported line."""
-    visits: tuple[Visit, ...]
-    modules: int
-    """The number of modules that were followed."""
-    within: str = ""
-    """The function that contains the line."""
-    unfinished: tuple[str, ...] = ()
-    """Where the analysis of the visited modules ended too soon, in words."""
 
 
 T = TypeVar("T")

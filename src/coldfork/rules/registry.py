@@ -6,17 +6,18 @@ import ast
 import importlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from coldfork.model.causes import Audience
 from coldfork.model.errors import ColdforkError, UsageError
-from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import Faults, IgnoreComment, Observation
-from coldfork.rules.findings import drafting, suppression
-from coldfork.rules.findings.drafting import Case
+from coldfork.model.terms.grades import Audience
+
+if TYPE_CHECKING:
+    from coldfork.model.findings import Finding, Severity
+    from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
@@ -45,9 +46,6 @@ NAMES = (
     "unreadable-source",
 )
 
-#: The rules that judge something else than effects: code without any is not worth loading the others.
-_OF_NO_EFFECT = (UNUSED_IGNORE, "unreadable-source")
-
 #: Removed rules; if a configuration or comment names one, the error message explains why it is gone.
 REMOVED = (
     "capture-before-warmup",
@@ -69,8 +67,7 @@ class Rule(Protocol):
         """Yield this rule's findings, without ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """The findings of the rules, and those that ignore comments suppressed."""
 
     findings: tuple[Finding, ...]
@@ -114,12 +111,16 @@ def judge_all(
     faults: Faults | None = None,
 ) -> Judgement:
     """Run the named rules; suppressed findings are returned separately."""
+    if not (observation.effects or observation.unreadable or observation.ignores):
+        return Judgement((), ())  # most checks find nothing, and need no rule for that
+    from coldfork.rules.findings import drafting, suppression
+
     faults = faults or Faults()
     programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
-    case = Case(observation, remedies or {}, programs=frozenset(programs))
+    case = drafting.Case(observation, remedies or {}, programs=frozenset(programs))
     judged = drafting.identify(
         finding
-        for name in (NAMES if observation.effects else _OF_NO_EFFECT)
+        for name in NAMES
         if name in names and name != UNUSED_IGNORE
         for finding in _judged(rule(name), case, faults)
     )
@@ -210,8 +211,7 @@ SECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """The documentation page of one rule."""
 
     name: str

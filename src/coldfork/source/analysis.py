@@ -9,13 +9,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from coldfork.knowledge.known import Known
-from coldfork.model.effects import Profile
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
 from coldfork.model.observations import Faults, Observation, Progress, Statistics
 from coldfork.source.files.discovery import Found, discover
@@ -28,10 +25,14 @@ from coldfork.source.program.keeping import OnDisk
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program, proceed
 from coldfork.source.program.project import Project, read_project
-from coldfork.source.reach.answers import Answer
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.whole_files import Told, WholeFiles, with_troubles
 from coldfork.source.request import Request, Towards
+
+if TYPE_CHECKING:
+    from coldfork.knowledge.known import Known
+    from coldfork.model.terms.machines import Profile
+    from coldfork.source.reach.answers import Answer
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ class Analysis:
         self, machine: Profile, known: Known, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
         """Find the effects of importing the modules `roots` on another machine."""
-        return self._observed(replace(self.request, profile=machine, known=known, roots=roots), progress)
+        return self._observed(self.request._replace(profile=machine, known=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
         started = time.perf_counter()
@@ -128,7 +129,7 @@ def prepare(request: Request, before: Ground | None = None) -> Ground:
     program.hurried = request.hurried
     if before is None:
         faults.attempt(lambda: _take_in_neighbours(found, program), None)
-    request = replace(request, entries=tuple(_entry(entry, found, program) for entry in request.entries))
+    request = request._replace(entries=tuple(_entry(entry, found, program) for entry in request.entries))
     _check_entries(request, found, program)
     return Ground(request, found, search, program, loader, faults)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from coldfork.knowledge.known import Known
-from coldfork.model.effects import Profile
-from coldfork.source.program.keeping import Store
+if TYPE_CHECKING:
+    from coldfork.knowledge.known import Known
+    from coldfork.model.terms.machines import Profile
+    from coldfork.source.program.keeping import Store
 
 
 class Towards(NamedTuple):
@@ -21,8 +21,7 @@ class Towards(NamedTuple):
     names: Callable[[], frozenset[str]]
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The paths to analyse, and the machine that is assumed."""
 
     paths: tuple[Path, ...]
@@ -39,7 +38,7 @@ class Request:
     """The folder that holds all top packages, if one was named."""
     changed: tuple[str, ...] | None = None
     """Files that changed: the observation lists the modules that they can affect."""
-    overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    overlays: Mapping[str, bytes] = MappingProxyType({})
     """Texts by absolute path, for files that differ from the disk or do not exist."""
     towards: Towards | None = None
     """Packages: the observation lists the checked modules whose import can reach them."""

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from coldfork.model.errors import UsageError
-from coldfork.model.observations import Belief, Imported, Progress, Touch, Trace, Visit
+from coldfork.model.observations import Progress
+from coldfork.model.terms.traces import Belief, Imported, Touch, Trace, Visit
 from coldfork.source.analysis import Ground, Request, at_length, prepare
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, RETURNS
@@ -150,7 +151,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 def trace(request: Request, file: Path, line: int, progress: Progress | None = None) -> Trace:
     """Follow the modules, and report the values at a line of a file, which may belong to a dependency."""
-    alone = replace(request, cache=None, store=None, jobs=1, towards=None)
+    alone = request._replace(cache=None, store=None, jobs=1, towards=None)
     return at_length(lambda: _trace(alone, file, line, progress))
 
 

@@ -16,13 +16,13 @@ from coldfork.cli.failures import ERROR, INTERRUPTED
 from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument, typed
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
-from coldfork.model.findings import Report
 from coldfork.report.findings.selection import Selection
 from coldfork.report.formats import renderer
-from coldfork.report.shared.options import Options
 
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
+    from coldfork.model.findings import Report
+    from coldfork.report.shared.options import Options
 
 _ONCE = frozenset({
     "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",

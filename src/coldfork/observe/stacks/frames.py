@@ -89,6 +89,9 @@ _NOTHING = object()
 _MODULE = type(sys)
 _OPTIMIZED = 1
 _OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
+#: What no program calls by itself: Python's own import, what observes it, and the virtual device in the place
+#: of a library's functions.
+MACHINERY = (IMPORTLIB, _OWN_FOLDER, __file__.rpartition("/observe/")[0] + "/virtual/")
 _ENTERING = ("enter", "enter_body")
 """The methods of `imports.Imports` that poll before a module is loaded."""
 
@@ -236,7 +239,7 @@ def _cut(
                 seen = load.spec
                 loads.append(load)
                 segments.append([])
-        elif not code.co_filename.startswith((IMPORTLIB, _OWN_FOLDER)):
+        elif not code.co_filename.startswith(MACHINERY):
             segments[-1].append((frame, line if line is not None else frame.f_lineno or 0))
         line = None
         inner, frame = frame, frame.f_back

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 
 from coldfork.observe.late_imports import LATE
-from coldfork.observe.stacks.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB, runs_inline
+from coldfork.observe.stacks.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB, MACHINERY, runs_inline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from coldfork.observe.recording.events import Event
-
-_OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
 
 
 class Witness:
@@ -131,7 +129,7 @@ def _call(stack: list[Event], site: Event | None, modules: Mapping[str, str]) ->
 
 
 def _is_machinery(frame: Event) -> bool:
-    return bool(frame["path"].startswith((IMPORTLIB, _OWN_FOLDER)))
+    return bool(frame["path"].startswith(MACHINERY))
 
 
 def modules_by_path() -> dict[str, str]:

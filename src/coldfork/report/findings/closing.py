@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from coldfork.model.causes import Applicability, Fix
-from coldfork.model.findings import Report
+from typing import TYPE_CHECKING
+
 from coldfork.model.observations import ChangeScope, EnvironmentRead, LeftOut, Origin
+from coldfork.model.terms.grades import Applicability
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import plural
+
+if TYPE_CHECKING:
+    from coldfork.model.findings import Report
 
 _MOST_ABSENT = 5
 _MOST_LEFT_OUT = 3
@@ -34,8 +38,9 @@ def fixes_sentence(report: Report) -> str:
     """Return a sentence about how many of the remaining causes only `--fix=unsafe` would mend; empty
     if none.
     """
-    fixes = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
-    waiting = [fix for fix in fixes if fix.applicability is Applicability.UNSAFE]
+    # A refusal has no applicability.
+    fixes = report.fixes.values()
+    waiting = [fix for fix in fixes if getattr(fix, "applicability", None) is Applicability.UNSAFE]
     if not waiting:
         return ""
     return f"fixes: {len(waiting)} more with --fix=unsafe, which may change what the program does"

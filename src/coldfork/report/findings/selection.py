@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from coldfork.model.causes import Audience, Cause
-from coldfork.model.findings import Finding, Report
-from coldfork.report.shared.options import Options
+from coldfork.model.terms.grades import Audience
 from coldfork.report.shared.quantities import plural
+
+if TYPE_CHECKING:
+    from coldfork.model.causes import Cause
+    from coldfork.model.findings import Finding, Report
+    from coldfork.report.shared.options import Options
 
 _OPEN = (Audience.LIBRARY, Audience.SCRIPT)
 _PLACES = {

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coldfork.model.causes import Cause
-from coldfork.model.findings import Report, Skipped
-from coldfork.model.observations import Unfinished
 from coldfork.report.findings.closing import closing_sentences
 from coldfork.report.findings.selection import Selection
 from coldfork.report.findings.words import (
@@ -20,13 +17,16 @@ from coldfork.report.findings.words import (
     is_shown,
     verdict_counts,
 )
-from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 from coldfork.report.shared.wrapping import whole
 
 if TYPE_CHECKING:
+    from coldfork.model.causes import Cause
+    from coldfork.model.findings import Report, Skipped
+    from coldfork.model.observations import Unfinished
     from coldfork.report.findings.entries import Entries
+    from coldfork.report.shared.options import Options
 
 _MOST_SKIPPED = 5
 _HANG = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.observations import Imported, Touch, Trace, Visit
+from coldfork.model.terms.traces import Imported, Touch, Trace, Visit
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options

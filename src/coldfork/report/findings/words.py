@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
-from coldfork.model.effects import Chain, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
-from coldfork.model.observations import Statistics, Unfinished
+from coldfork.model.terms.grades import Applicability, Verdict
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import duration, plural
+
+if TYPE_CHECKING:
+    from coldfork.model.causes import Cause, Edit, Fix, Refusal
+    from coldfork.model.effects import Chain
+    from coldfork.model.observations import Statistics, Unfinished
 
 _MOST_PRESUMED = 3
 _MOST_SYMBOLS = 12
@@ -38,6 +42,8 @@ def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
 
 def fix_sentence(fix: Fix | Refusal) -> str:
     """Return how coldfork can mend the cause, or why it cannot."""
+    from coldfork.model.causes import Refusal
+
     if isinstance(fix, Refusal):
         return f"fix: none, because {one_line(fix.reason)}"
     if fix.applicability is Applicability.UNSAFE:
@@ -49,7 +55,7 @@ def fix_sentence(fix: Fix | Refusal) -> str:
 
 def is_shown(fix: Fix | Refusal | None) -> bool:
     """Return whether people have to make the edits of a fix, because coldfork cannot apply them."""
-    return isinstance(fix, Fix) and fix.applicability is Applicability.SHOWN
+    return getattr(fix, "applicability", None) is Applicability.SHOWN  # a refusal has none
 
 
 def edit_sentence(edit: Edit, place: str) -> str:

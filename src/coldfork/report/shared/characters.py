@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def printable(text: str) -> str:
@@ -49,8 +49,7 @@ def cells(text: str) -> int:
     return sum(_cells_of(c) for c in text)
 
 
-@dataclass(frozen=True, slots=True)
-class Alphabet:
+class Alphabet(NamedTuple):
     """The characters that an output stream can encode."""
 
     encoding: str

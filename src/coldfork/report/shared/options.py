@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from coldfork.model.causes import Audience, Cause
-from coldfork.model.effects import Verdict
+from coldfork.model.terms.grades import Audience, Verdict
+
+if TYPE_CHECKING:
+    from coldfork.model.causes import Cause
 
 Source = Callable[[str, int], str]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleText:
+class RuleText(NamedTuple):
     """The texts of a rule: a sentence, its documentation page as Markdown, and the address of the page."""
 
     summary: str

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
-from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.wrapping import width_of, wrapped
+
+if TYPE_CHECKING:
+    from coldfork.report.shared.options import Options
 
 
 def _leave_plain(style: str, text: str) -> str:

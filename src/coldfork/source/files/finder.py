@@ -177,20 +177,23 @@ class Namespaces:
         known = self._named.get(folder)
         if known is None:
             spelled = name.encode()
-            asked = re.compile(
-                rb"^[ \t]*(?:from[ \t]+%b[ \t]+import[ \t]+\(?[ \t]*(\w+)|(?:from|import)[ \t]+%b\.(\w+))"
-                % (spelled, spelled),
-                re.MULTILINE,
-            )
-            texts = map(self._text, self._some_files(folder))
-            # Most files never say the name, and a folder above the checked ones may hold thousands of others.
-            found = (asked.findall(text) for text in texts if spelled in text)
-            known = self._named[folder] = any(self._are_any_in(folder, pairs) for pairs in found if pairs)
+            # A folder above the checked ones may hold many other files, and most of them never say its name.
+            told = (text for file in self._some_files(folder) if spelled in (text := self._text(file)))
+            known = self._named[folder] = any(self._names(folder, spelled, text) for text in told)
         return known
 
-    def _are_any_in(self, folder: str, pairs: list[tuple[bytes, bytes]]) -> bool:
-        inside = {os.path.splitext(one)[0].encode() for one in self._reader.names_in(folder)}
-        return any(one in inside or other in inside for one, other in pairs)
+    def _names(self, folder: str, name: bytes, text: bytes) -> bool:
+        """Return True if a text imports something inside a folder from a package with this name."""
+        asked = re.findall(
+            rb"^[ \t]*(?:from[ \t]+%b[ \t]+import[ \t]+\(?[ \t]*(\w+)|(?:from|import)[ \t]+%b\.(\w+))"
+            % (name, name),
+            text,
+            re.MULTILINE,
+        )
+        inside = (
+            {os.path.splitext(one)[0].encode() for one in self._reader.names_in(folder)} if asked else set()
+        )
+        return any(one in inside or other in inside for one, other in asked)
 
     def _some_files(self, folder: str) -> list[str]:
         found: list[str] = []

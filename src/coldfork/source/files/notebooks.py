@@ -7,7 +7,6 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-SUFFIX = ".ipynb"
 _KEEPS_ITS_BODY = frozenset({
     "capture", "memit", "mprun", "prun", "scalene", "time", "timeit", "snakeviz", "coldfork", "debug",
 })  # fmt: skip

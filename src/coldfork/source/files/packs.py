@@ -27,6 +27,11 @@ def digest_of(*parts: object) -> str:
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
+def fields_of(one: Any) -> tuple[Any, ...]:
+    """Return the fields of an object that contains only plain values."""
+    return tuple([getattr(one, field) for field in one.__slots__])
+
+
 def tool_digest() -> str:
     """Return a digest of the code that makes summaries and results, which changes whenever the code does."""
     room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -8,12 +8,13 @@ import stat
 from collections.abc import Mapping
 from hashlib import blake2b
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from coldfork.source.files import notebooks
-from coldfork.source.files.notebooks import SUFFIX, NotANotebook, Notebook
-from coldfork.source.files.notebooks import SUFFIX as NOTEBOOK
+if TYPE_CHECKING:
+    from coldfork.source.files.notebooks import Notebook
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
+NOTEBOOK = ".ipynb"
 _UTF8 = ("utf-8", "utf8", "utf_8", "u8", "cp65001", "utf-8-sig", "utf_8_sig")
 LARGEST_FILE = 8_000_000
 TOO_LARGE = f"larger than {LARGEST_FILE // 1_000_000} MB, so it was skipped"
@@ -87,13 +88,13 @@ class Reader:
     def read_bytes(self, path: str) -> bytes:
         """Return the Python source of a path before normalisation; for a notebook, that of its cells."""
         raw = self.raw(path)
-        return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
+        return raw if not path.endswith(NOTEBOOK) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
         """Return the cell of a notebook that contains a line, and the line within it; None and the line
         elsewhere.
         """
-        if not path.endswith(SUFFIX):
+        if not path.endswith(NOTEBOOK):
             return None, line
         try:
             return self._notebook(self.raw(path)).place(line)
@@ -107,9 +108,11 @@ class Reader:
 
     @staticmethod
     def _notebook(raw: bytes) -> Notebook:
+        from coldfork.source.files import notebooks  # few projects have any
+
         try:
             return notebooks.read(raw)
-        except NotANotebook as problem:
+        except notebooks.NotANotebook as problem:
             raise CannotRead(str(problem)) from None
 
     def read_source(self, path: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, text_of
+from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, records_in, text_of
 
 Required = dict[str, tuple[str, ...]]
 """The version specifiers that a project names, by normalised distribution; at least one of them applies."""
@@ -113,8 +113,7 @@ class _Homes:
         package.
         """
         if folder not in self._beside:
-            found = (name for name in sorted(names_in(folder)) if DIST_INFO.match(name))
-            self._beside[folder] = [folder / name for name in found]
+            self._beside[folder] = [folder / matched.string for matched in records_in(folder)]
         beside = self._beside[folder]
         if len(beside) == 1:
             yield beside[0]

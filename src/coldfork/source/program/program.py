@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coldfork.knowledge.known import Known
-from coldfork.model.effects import Profile
-from coldfork.source.files.finder import Finder, Located
-from coldfork.source.files.site_packages import Distributions
 from coldfork.source.files.started import imported
 from coldfork.source.program.project import Project
 
 if TYPE_CHECKING:
     from coldfork.knowledge.catalogue import Catalogue
+    from coldfork.knowledge.known import Known
+    from coldfork.model.terms.machines import Profile
+    from coldfork.source.files.finder import Finder, Located
+    from coldfork.source.files.site_packages import Distributions
     from coldfork.source.program.module import Files, Module
     from coldfork.source.syntax.nodes import Code
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldfork.model.observations import Faults
 from coldfork.source.files.requirements import homes_of, required, table, toml_of
 from coldfork.source.files.site_packages import DIST_INFO, text_of
 from coldfork.source.files.started import command
+
+if TYPE_CHECKING:
+    from coldfork.model.observations import Faults
 
 
 class Project(NamedTuple):

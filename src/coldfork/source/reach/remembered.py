@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.source.files.reading import Stamp
-from coldfork.source.program.keeping import Store
-from coldfork.source.program.loader import Loader
-from coldfork.source.program.program import Program
 from coldfork.source.reach.answers import Answer, decode_answer, encode_answer
 
 if TYPE_CHECKING:
+    from coldfork.source.program.keeping import Store
+    from coldfork.source.program.loader import Loader
+    from coldfork.source.program.program import Program
     from coldfork.source.reach.results import Outcome, Results
 
 #: The number of answers kept for the same sources, one for each set of entries; the oldest are dropped.

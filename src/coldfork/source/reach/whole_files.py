@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from coldfork.model.observations import Unreadable
-from coldfork.source.files.discovery import Found
 from coldfork.source.files.reading import CannotRead, Reader, Stamp
-from coldfork.source.program.keeping import Store
-from coldfork.source.program.program import Program
 
 if TYPE_CHECKING:
+    from coldfork.source.files.discovery import Found
+    from coldfork.source.program.keeping import Store
+    from coldfork.source.program.program import Program
     from coldfork.source.syntax.syntax_errors import Trouble
 
 _DEFINITION = b"def"

@@ -290,7 +290,14 @@ cuda driver: tensorflow.config.list_physical_devices
 cuda context: tensorflow.constant tensorflow.test.is_gpu_available
 cuda tensorflow==1.15.0 cold: tensorflow.constant
 cuda cold: tensorflow.function tensorflow.TensorSpec
-cuda driver+env: import deepspeed deepspeed.initialize
+cuda driver+env: deepspeed.initialize
+cuda deepspeed==0.16.3 driver+env: import deepspeed
+cuda deepspeed==0.16.4 driver+env or context: import deepspeed
+cuda deepspeed==0.19.2 driver+env or context: import deepspeed
+rocm deepspeed==0.19.2 driver+env: import deepspeed
+cuda deepspeed==0.19.3 asks: import deepspeed
+cuda asks: import deepspeed
+cuda-without-nvml driver: import deepspeed
 cuda bitsandbytes==0.41.0 context: import bitsandbytes
 cuda bitsandbytes==0.45.0 context: import bitsandbytes
 cuda flashinfer-python==0.6.8 context: import flashinfer flashinfer.compilation_context.CompilationContext

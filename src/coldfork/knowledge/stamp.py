@@ -3,7 +3,7 @@
 # fmt: off
 from __future__ import annotations
 
-DIGEST = '457b2a6965d4d564dbba20e5'
+DIGEST = 'bd45b952669cc75a6ed4382a'
 
 VERSIONED: tuple[tuple[str, ...], ...] = (
     ('accelerate',),
@@ -13,6 +13,7 @@ VERSIONED: tuple[tuple[str, ...], ...] = (
     ('colbert-ai',),
     ('cudf-cu12',),
     ('cugraph-cu12',),
+    ('deepspeed',),
     ('dgl',),
     ('diffsynth',),
     ('diffusers',),

@@ -76,6 +76,92 @@ def main(gpu):
 if __name__ == "__main__":
     main(1)
 """
+CHOOSING = """\
+import os
+
+import torch
+
+
+def choose(gpu, name="1"):
+    os.environ["CUDA_VISIBLE_DEVICES"] = value
+
+
+def main(gpu):
+    torch.cuda.init()
+    choose(gpu)
+    return torch.ones(1, device="cuda")
+
+
+if __name__ == "__main__":
+    main(1)
+"""
+DAEMON = """\
+import multiprocessing
+
+
+def work():
+    multiprocessing.Process(target=print).start()
+
+
+def main():
+    multiprocessing.Process(target=work, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
+"""
+SETTING_LATE = """\
+import multiprocessing
+
+if __name__ == "__main__":
+    results = multiprocessing.Queue()
+SET
+"""
+MADE = """\
+from multiprocessing import Process
+
+import torch
+
+
+def work():
+    return torch.ones(1, device="cuda")
+
+
+def made():
+    MADE
+
+
+class Runner:
+    def run(self):
+        torch.cuda.init()
+        STARTED
+
+
+if __name__ == "__main__":
+    Runner().run()
+"""
+KEPT = """\
+from multiprocessing import Process
+
+import torch
+
+
+def work():
+    return torch.ones(1, device="cuda")
+
+
+class Runner:
+    def __init__(self):
+        self.process = Process(target=work)
+
+    def run(self):
+        torch.cuda.init()
+        self.process.start()
+
+
+if __name__ == "__main__":
+    Runner().run()
+"""
 LOCAL = """\
 from torch.utils.data import DataLoader
 
@@ -169,6 +255,65 @@ def test_a_local_function_becomes_an_object_that_can_be_sent(mended: Mend, tmp_p
     assert pickle.loads(pickle.dumps(made.__dict__)) == made.__dict__
 
 
+@pytest.mark.parametrize(
+    ("value", "written", "reason"),
+    [
+        ("str(gpu)", "torch.cuda.set_device(gpu)", "the device is chosen by its number"),
+        ("name", 'torch.cuda.set_device(int(name.split(",")[0]))', "the device is chosen by its number"),
+        ("'2,3'", "torch.cuda.set_device(2)", "the device is chosen by its number"),
+        ("''", "pass", "devices can no longer be hidden"),
+    ],
+)
+def test_a_variable_behind_a_wake_of_another_function_is_shown_as_a_choice(
+    mended: Mend, value: str, written: str, reason: str
+) -> None:
+    text = CHOOSING.replace("value", value)
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert done.files == ()
+    (fix,) = done.left.values()
+    assert isinstance(fix, Fix)
+    assert fix.applicability is Applicability.SHOWN
+    assert fix.reason.startswith(reason)
+    assert [edit.text for edit in fix.edits] == [written]
+
+
+def test_a_daemon_that_starts_processes_is_shown_without_its_flag(mended: Mend) -> None:
+    done = mended({"pkg/a.py": DAEMON}, UNSAFE)
+    assert done.files == ()
+    (fix,) = done.left.values()
+    assert isinstance(fix, Fix)
+    assert fix.applicability is Applicability.SHOWN
+    assert fix.reason == "a process that is not a daemon has to be ended by the code that starts it"
+    assert [(edit.line, edit.text) for edit in fix.edits] == [(9, "False")]
+
+
+@pytest.mark.parametrize(
+    ("made", "started", "where"),
+    [
+        ("return Process(target=work)", "made().start()", "another function makes the process"),
+        (
+            "return Process(target=work)",
+            "process = made()\n        process.start()",
+            "and it has a name here",
+        ),
+    ],
+)
+def test_a_process_is_mended_in_the_function_that_makes_it(
+    mended: Mend, made: str, started: str, where: str
+) -> None:
+    text = MADE.replace("MADE", made).replace("STARTED", started)
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert done.report.findings == (), where
+    assert 'return multiprocessing.get_context("spawn").Process(target=work)' in done.files[0].after.decode()
+
+
+def test_a_process_is_mended_in_the_method_that_keeps_it(mended: Mend) -> None:
+    text = KEPT
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert done.report.findings == ()
+    assert 'self.process = multiprocessing.get_context("spawn").Process(' in done.files[0].after.decode()
+
+
 def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -> None:
     text = SETTING.partition("        self")[0]
     done = mended({"pkg/a.py": text}, UNSAFE)
@@ -188,16 +333,8 @@ def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -
             "line 17 needs `text`",
         ),
         (
-            LATE.replace("str(gpu)", "name").replace("    torch.cuda.get", "    name = torch.cuda.get"),
-            "it needs `name`, which is bound in between",
-        ),
-        (
-            LOCAL.replace("    return collate\n", "    print(1)\n    return collate\n"),
-            "collate_of does more than make collate",
-        ),
-        (
-            LOCAL.replace("pad(row, width)", "__pad(row, width)"),
-            "`__pad` would mean another name inside a class",
+            SETTING_LATE.replace("SET", '    method = "spawn"\n    multiprocessing.set_start_method(method)'),
+            "it needs `method`, which is bound in between",
         ),
     ],
 )

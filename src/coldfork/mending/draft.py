@@ -24,8 +24,8 @@ class Draft:
     """Reasons why the code may behave differently afterwards, which make the fix unsafe."""
     adds: str = ""
     """A text that the draft inserts for several to share; it is needed only once, above all of them."""
-    has_getattr: bool = False
-    """True if it adds a `__getattr__` to the module, which can have only one."""
+    name: str = ""
+    """A name that it adds to the module, which can have it only once."""
     shown: str = ""
     """The step that is left to the author; a fix with such a step is never applied."""
 
@@ -71,6 +71,15 @@ def indented(text: str, line: str) -> str:
     within = _rows_in_strings(text)
     return line.join(
         row if number in within or not row.strip() else f"{STEP}{row}" for number, row in enumerate(rows, 1)
+    )
+
+
+def dedented(text: str, indent: str, line: str) -> str:
+    """Return a definition without the indentation of its first line, except in multi-line strings."""
+    rows = text.split(line)
+    within = _rows_in_strings(f"if True:{line}{text}{line}")
+    return line.join(
+        row if number in within else row.removeprefix(indent) for number, row in enumerate(rows, 2)
     )
 
 

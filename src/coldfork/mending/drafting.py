@@ -11,11 +11,14 @@ from coldfork.mending.project import Case, Project
 from coldfork.mending.rewriting import write
 from coldfork.mending.shapes import (
     available_device,
+    chosen_device,
     class_attribute,
     closure_class,
+    daemon,
     decorator,
     default_argument,
     earlier_statement,
+    local_function,
     main_guard,
     start_context,
 )
@@ -34,12 +37,13 @@ _SHAPES: Mapping[str, Shape] = {
     Position.DEFAULT_ARGUMENT: default_argument.draft,
 }
 _STARTS: Mapping[str, Shape] = {
+    "daemonic-worker-with-children": daemon.draft,
     "default-start-method": start_context.draft,
     "fork-after-device-init": start_context.draft,
     "missing-main-guard": main_guard.draft,
     "start-method-in-library": start_context.draft_unset,
     "start-method-too-late": earlier_statement.draft,
-    "visibility-too-late": earlier_statement.draft,
+    "visibility-too-late": chosen_device.draft,
 }
 _MANY = 3
 """This many calls through one function are mended in the function."""
@@ -107,8 +111,8 @@ def _composed(
             if draft.adds:
                 shares.add(f"{path}:{draft.adds}")
                 by_path[path] = _once(by_path[path], draft.adds)
-            if draft.has_getattr:
-                shares.add(f"{path}:__getattr__")
+            if draft.name:
+                shares.add(f"{path}:{draft.name}")
         for path, replacements in by_path.items():
             source = project.tree(path).source
             replaced(source, replacements)
@@ -145,7 +149,7 @@ def _drafts(sites: list[Finding], project: Project, keeps: bool = False) -> list
         node = tree.place(finding.line, finding.column)
         case = Case(finding, tree, project)
         if finding.rule == "unpicklable-target":
-            drafts.append(closure_class.draft(case))
+            drafts.append(_sendable(case, node))
             continue
         shape = _shape(case, node)
         if shape is not None:
@@ -153,6 +157,16 @@ def _drafts(sites: list[Finding], project: Project, keeps: bool = False) -> list
         else:
             deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
     return drafts + (write(deferral, case, keeps) if case is not None and deferral.chosen else [])
+
+
+def _sendable(case: Case, node: ast.expr | ast.stmt) -> tuple[str, Draft]:
+    """Return the draft that makes what is sent picklable: a class where a function only makes it, or else a
+    function of the module.
+    """
+    try:
+        return closure_class.draft(case)
+    except CannotMend:
+        return local_function.draft(case, node)
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:

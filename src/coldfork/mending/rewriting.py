@@ -73,7 +73,9 @@ class _File:
             self.edits.append(self._at_end(accessors))
         if bodies:
             self.edits += with_import(self.tree, "functools")
-        return Draft(tuple(self.edits), tuple(dict.fromkeys(against)), has_getattr=bool(accessors))
+        return Draft(
+            tuple(self.edits), tuple(dict.fromkeys(against)), name="__getattr__" if accessors else ""
+        )
 
     def _uses(self, deferred: Deferred) -> list[Replacement]:
         """Return the replacements in the functions that use the deferred names."""

@@ -21,6 +21,7 @@ _MADE = _STARTING | {
 }
 #: Classes that accept a context or a start method as an argument.
 _TOLD = {"DataLoader": 'multiprocessing_context="{0}"', "ProcessPoolExecutor": "mp_context={1}"}
+_READ = (ast.Name, ast.Attribute)
 _PICKLED = "everything passed to a fresh child has to be picklable"
 
 
@@ -28,10 +29,12 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     """State the start method where processes are made, and where the objects passed to them are."""
     tree = case.tree
     method = _method(case)
-    functions = tree.functions(node)
-    made = dict(_made(tree, functions[0] if functions else tree.root, method))
-    if not any(made.values()):
-        raise CannotMend("the processes are made in another function")
+    for scope in _makers(tree, node):
+        made = dict(_made(tree, scope, method))
+        if any(made.values()):
+            break
+    else:
+        raise CannotMend("the processes are made in another file, or by a class of its own")
     against = _PICKLED if method != "fork" else "what the processes inherit is not examined"
     return Draft(_edits(tree, list(made)), (against,))
 
@@ -53,6 +56,23 @@ def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
     if not any(made.values()):
         return Draft(edits, shown=f'everything that relies on the method "{method}" is made in other modules')
     return Draft(edits, ("other modules may rely on the method that is set here",))
+
+
+def _makers(tree: Tree, node: ast.expr | ast.stmt) -> Iterator[ast.AST]:
+    """Yield the function that starts processes, and then those that made what it starts: they assign a
+    variable that it names, or are called for one.
+    """
+    functions = tree.functions(node)
+    yield functions[0] if functions else tree.root
+    header = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.stmt)] or [node]
+    named = {ast.unparse(each) for part in header for each in ast.walk(part) if isinstance(each, _READ)}
+    calls = [each for part in header for each in ast.walk(part) if isinstance(each, ast.Call)]
+    for each in tree.nodes(ast.Assign):
+        if named & {ast.unparse(target) for target in each.targets} and isinstance(each.value, ast.Call):
+            calls.append(each.value)
+            yield from tree.functions(each)[:1]
+    called = {ast.unparse(each.func).removeprefix("self.") for each in calls}
+    yield from (each for each in tree.nodes(ast.FunctionDef) if each.name in called)
 
 
 def _method(case: Case) -> str:

@@ -41,7 +41,7 @@ The workers of `concurrent.futures.ProcessPoolExecutor` are not daemons and may 
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: a process that is not a daemon has to be ended explicitly.
+The process without its flag is shown, and not written: one that is not a daemon has to be ended explicitly.
 
 ## How it is seen
 

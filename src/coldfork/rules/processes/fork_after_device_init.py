@@ -50,7 +50,7 @@ fork them before anything wakes the device, or from a server that never does: `c
 ## Fix safety
 
 `coldfork check --fix=unsafe` states `spawn` where the processes, and the queues and locks passed to them, are
-made. It is unsafe because everything passed to them has to be picklable.
+made, in another function of the file, too. It is unsafe because everything passed has to be picklable.
 
 ## How it is seen
 

@@ -50,7 +50,9 @@ A function at module level with `functools.partial` for the enclosing variables 
 ## Fix safety
 
 `coldfork check --fix=unsafe` turns a function that does nothing but make and return a local one into a class.
-It is unsafe because the enclosing variables have to be picklable, too.
+Other local functions and classes, and lambdas, are moved to module level, with `functools.partial` for the
+enclosing variables. It is unsafe because these have to be picklable, too; one that is bound again below, or
+is itself a local function, is refused.
 
 ## How it is seen
 

@@ -39,6 +39,8 @@ def main(gpu):
 
 `coldfork check --fix=unsafe` moves the line above the one that wakes the device, if both stand in the same
 block and the line needs nothing that is made in between. The code in between then sees the variable, too.
+Where the device is woken elsewhere, `set_device` in its place is shown, not written: the code that follows
+has to count all devices.
 
 ## How it is seen
 

@@ -42,7 +42,8 @@ def build(target: Path, wanted: Iterable[Wanted], sources: Path) -> Path:
 
 def package_root(root: Path, top: str) -> Path:
     """The folder in a version's sources that holds its top package."""
-    for folder in (root, *(root / nested for nested in NESTED_ROOTS)):
+    # A wheel can also carry packages in a folder of data that is installed beside the others.
+    for folder in (root, *(root / nested for nested in NESTED_ROOTS), *root.glob("*.data/*lib")):
         if (folder / top).is_dir() or (folder / f"{top}.py").is_file():
             return folder
     raise UnavailableError(f"{root.name} holds no package {top}")

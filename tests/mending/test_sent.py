@@ -57,6 +57,21 @@ if __name__ == "__main__":
         print(plain(pool), unnamed(pool, 5), kept(pool))
         print(Rows().doubled(1.5))
 '''
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def load(rows, pad, count):
+    torch.cuda.init()
+    loader = DataLoader(rows, collate_fn=lambda batch: torch.ones(pad, device="cuda"), num_workers=WORKERS)
+    for batch in loader:
+        print(batch)
+
+
+if __name__ == "__main__":
+    load([1], 2, 3)
+"""
 CLASS = """\
 import multiprocessing
 
@@ -92,6 +107,20 @@ def test_what_is_local_is_sent_after_it_was_moved(mended: Mend, tmp_path: Path) 
     assert (
         "# It scales.\ndef _plain_one(scale, offset, self, row: int, more=0) -> float:\n    import math"
         not in text
+    )
+    assert mended({"pkg/a.py": text}, UNSAFE).files == ()
+
+
+@pytest.mark.parametrize(("workers", "context"), [("4", '"spawn"'), ("count", '"spawn" if count else None')])
+def test_what_forked_workers_need_not_be_sent_is_moved_with_the_method(
+    mended: Mend, workers: str, context: str
+) -> None:
+    done = mended({"pkg/a.py": LOADING.replace("WORKERS", workers)}, UNSAFE)
+    assert done.report.findings == ()
+    text = done.files[0].after.decode()
+    assert (
+        f"functools.partial(_collate_fn, pad), num_workers={workers}, multiprocessing_context={context})"
+        in text
     )
     assert mended({"pkg/a.py": text}, UNSAFE).files == ()
 

@@ -154,6 +154,8 @@ def _drafts(sites: list[Finding], project: Project, keeps: bool = False) -> list
         shape = _shape(case, node)
         if shape is not None:
             drafts.append((finding.path, shape(case, node)))
+            if shape is start_context.draft and local_function.is_needed(case):
+                drafts.append(local_function.draft(case, node))
         else:
             deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
     return drafts + (write(deferral, case, keeps) if case is not None and deferral.chosen else [])

@@ -23,11 +23,23 @@ _DOUBT = "what it reads of the function around it is taken when it is made, and 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> tuple[str, Draft]:
     """Move what is sent to module level."""
-    match = _NAMED.search(case.finding.message)
+    match = _NAMED.search(_words(case))
     if match is None:
         return case.finding.path, _of_lambda(case.tree, _lambda(case, node))
     path, tree, found = _definition(case, match[1])
     return path, _of_definition(tree, found)
+
+
+def is_needed(case: Case) -> bool:
+    """Return whether a fresh process could not be sent what a forked one gets here."""
+    return re.search(r"the local (?:function|class) |a lambda ", _words(case)) is not None
+
+
+def _words(case: Case) -> str:
+    """Return what the finding says of what is sent."""
+    finding = case.finding
+    is_sent = finding.rule == "unpicklable-target"
+    return finding.message if is_sent else f"{finding.remedy} {finding.consequence}"
 
 
 def _definition(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef | ast.ClassDef]:
@@ -57,8 +69,8 @@ def _lambda(case: Case, node: ast.expr | ast.stmt) -> ast.Lambda:
         scope = tree.scope(node)
         for each in tree.nodes(ast.Assign):
             names = {target.id for target in each.targets if isinstance(target, ast.Name)}
-            if names & read and isinstance(each.value, ast.Lambda) and tree.scope(each) is scope:
-                found.append(each.value)
+            if names & read and tree.scope(each) is scope:
+                found += (one for one in ast.walk(each.value) if isinstance(one, ast.Lambda))
     if len(found) != 1:
         raise CannotMend(f"its lines hold {len(found) or 'no'} lambdas")
     return found[0]

@@ -19,8 +19,8 @@ _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
 }
-#: Classes that accept a context or a start method as an argument.
-_TOLD = {"DataLoader": 'multiprocessing_context="{0}"', "ProcessPoolExecutor": "mp_context={1}"}
+_AT = 5
+"""The place of a loader's number of workers among its arguments."""
 _READ = (ast.Name, ast.Attribute)
 _PICKLED = "everything passed to a fresh child has to be picklable"
 
@@ -107,10 +107,20 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
                 text = f'multiprocessing.get_context("{method}").{name}'
                 yield Replacement(*source.span(function), text), name in _STARTING
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        if name in _TOLD:
-            yield from _told(
-                tree, node, _TOLD[name].format(method, f'multiprocessing.get_context("{method}")')
-            )
+        if name == "ProcessPoolExecutor":
+            yield from _told(tree, node, f'mp_context=multiprocessing.get_context("{method}")')
+        elif name == "DataLoader" and (workers := _workers(tree, node)):
+            # A loader without workers refuses a context.
+            needs = "" if workers.isdigit() else f" if {workers} else None"
+            yield from _told(tree, node, f'multiprocessing_context="{method}"{needs}')
+
+
+def _workers(tree: Tree, call: ast.Call) -> str:
+    """Return the number of workers that a loader is given; empty if it has none, or it is not plain to see."""
+    given = [each.value for each in call.keywords if each.arg == "num_workers"] or call.args[_AT : _AT + 1]
+    is_plain = given and isinstance(given[0], (ast.Name, ast.Attribute, ast.Constant))
+    text = tree.source.of(given[0]) if is_plain else ""
+    return "" if text == "0" else text
 
 
 def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replacement, bool]]:

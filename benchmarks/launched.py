@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from published.sources import Wanted
 
 TABLE = Path(__file__).with_name("launched.json")
 SCHEMA = 1
-_DEVICE = "h100"
+DEVICE = "h100"
 
 Fetch = Callable[[Wanted], Path]
 Count = Callable[[bytes, bytes, set[str]], int]
@@ -121,7 +121,7 @@ def _causes(case: Launch, report: Report) -> frozenset[str]:
 
 def _proof(done: Mending, folder: Path) -> str:
     """Import the mended modules before and after, on a virtual device; empty if that refutes the fix."""
-    setup = ProbeSetup(sys.executable, _DEVICE)
+    setup = ProbeSetup(sys.executable, DEVICE)
     proof = prove(done, done.files, ProofRequest(setup, folder))
     return "" if any(map(_is_refuted, proof.modules)) else "; ".join(map(_import, proof.modules))
 
@@ -133,9 +133,9 @@ def _is_refuted(module: ModuleProof) -> bool:
 def _import(module: ModuleProof) -> str:
     after = module.after
     if after is not None and after.status is ProbeStatus.COLD:
-        return f"imported cold, {module.same + module.alike} names as before"
-    failure = after.failure if after is not None and after.failure is not None else None
-    return f"not imported: {failure}" if failure else "not imported here"
+        return f"its import is cold, with {module.same + module.alike} names as before"
+    failure = None if after is None else after.failure
+    return "it cannot be imported here" + (f": {failure.message}" if failure is not None else "")
 
 
 def table(results: Iterable[Launched]) -> str:
@@ -152,13 +152,13 @@ def table(results: Iterable[Launched]) -> str:
     return "\n".join(rows)
 
 
-def summary(results: list[Launched]) -> str:
+def summary(results: Sequence[Launched]) -> str:
     """The counts in a sentence."""
     written = sum(one.fix == "written" for one in results)
     proven = sum(bool(one.proof) for one in results)
     shown = sum(one.fix == "shown" for one in results)
     unseen = sum(one.fix == "not found" for one in results)
     return (
-        f"Of {len(results)} faults {written} are mended, {proven} of them proven; for {shown} the edit is shown "
-        f"with the step that is left to the author, and {unseen} are not found."
+        f"Of {len(results)} faults {written} are mended, {proven} of them proven; for {shown} the edit is "
+        f"shown with the step that is left to the author; {unseen} are not found."
     )

@@ -13,45 +13,24 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 
-from benchmarks import caselist, mount
+from benchmarks import caselist, fixespage, launched, mount
 from benchmarks.cases import Fetcher
+from benchmarks.fixespage import Result
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
+from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.mending.mender import MendedFile, Mending, mend
+from coldfork.mending.proving import ProofRequest, prove
 from coldfork.model.causes import Applicability, Audience, Cause, Refusal
 from coldfork.model.effects import EffectKind
+from coldfork.model.probes import Outcome
 from published import places
 from published.errors import UnavailableError
 from published.sources import Wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of mending one version."""
-
-    version: str
-    causes: int
-    safe: int
-    unsafe: int
-    library: int
-    """The causes that concern whoever imports the package."""
-    library_mended: int
-    """How many of those were mended."""
-    library_safe: int
-    """How many of those were mended safely."""
-    ours: int
-    """The lines that the fixes change in the files of the case; 0 where none was changed."""
-    theirs: int | None
-    """Those of the maintainers' release that name the same; None where there is none."""
-    reason: str
-    """Why the first cause of the case, or of all, is left."""
-    troubles: tuple[str, ...]
-    """What must not be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +42,8 @@ class Measured:
     """The causes that are gone if only safe fixes are applied."""
     audiences: dict[str, Audience]
     """Whom each cause concerned, by its id."""
+    outcomes: tuple[Outcome, ...]
+    """What the import of each changed module proves."""
     troubles: tuple[str, ...]
     """What must not be."""
 
@@ -85,9 +66,15 @@ def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None
     troubles = [f"{file.file} does not parse" for file in done.files if not _parses(file.after)]
     troubles += [f"{new} new causes"] if new else []
     troubles += [f"a second run changes {len(again.files)} files"] if again.files else []
+    setup = ProbeSetup(sys.executable, launched.DEVICE, after=(str(beside),))
+    modules = prove(done, done.files, ProofRequest(setup, folder)).modules
+    troubles += [
+        f"the import of {one.module} refutes its fix" for one in modules if one.outcome is Outcome.REFUTED
+    ]
     audiences = {cause.id: cause.audience for cause in before.causes}
     safe = audiences.keys() - {cause.id for cause in safely.report.causes}
-    return Measured(done, frozenset(safe), audiences, tuple(troubles))
+    outcomes = tuple(one.outcome for one in modules)
+    return Measured(done, frozenset(safe), audiences, outcomes, tuple(troubles))
 
 
 def _with(request: CheckRequest, files: Iterable[MendedFile]) -> CheckRequest:
@@ -151,6 +138,8 @@ def _result(wanted: Wanted, measured: Measured, paths: set[str], lines: tuple[in
         len(gone & wide),
         len(safe & wide),
         *lines,
+        measured.outcomes.count(Outcome.PROVEN),
+        len(measured.outcomes),
         next(filter(None, reasons), ""),
         measured.troubles,
     )
@@ -207,100 +196,6 @@ def _below(file: str, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else file
 
 
-def table(results: Iterable[Result]) -> str:
-    """The results as rows of Markdown."""
-    rows = [
-        "| version | causes | mended | safely | our lines | the maintainers' | why the first one left is |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for one in results:
-        mended = one.safe + one.unsafe
-        theirs = "" if one.theirs is None else str(one.theirs)
-        why = one.reason.replace("|", "\\|") if mended < one.causes else ""
-        cells = (one.version, str(one.causes), str(mended), str(one.safe), str(one.ours or ""), theirs, why)
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-_PAGE = """# Published cases, mended
-
-Versions whose import wakes a device, mended in memory and checked again: *mended* with `--fix=unsafe`,
-*safely* with `--fix`. `./dev bench mend --write docs/fixes.md` writes this table; this one is of {date}.
-
-{table}
-
-*Our lines* and *the maintainers'* are counted alike: the lines taken out and put in, in the files of the
-published fault, that name what the faulty line binds, imports or calls, since a release changes other things,
-too. A field is empty where there is no such release, or no fix. Cases that are not listed are not measured.
-
-{kept}
-
-"""
-_OTHERS = """## Other packages
-
-Mended alike by `./dev bench mend NAME==VERSION ... --write docs/fixes.md`, on {date}. The second number of a
-field counts what concerns whoever imports the package; the rest is in tests, examples, scripts and builds.
-
-{table}
-
-{kept}
-
-## What keeps a fix from being safe
-
-- **NVML answers instead of the driver.** It also counts devices that PyTorch cannot use, so the answer may
-  differ.
-- **A condition calls a function**, such as `is_deepspeed_available()`, whose effects are not known, or whose
-  answer may be another one later.
-- **Annotations name the import.** They become text, and `typing.get_type_hints` no longer finds the name.
-- **An example or a test does it at its top level.** Below a main guard, an import of the file no longer does
-  it.
-- **A process starts another way.** All that it is given has to be picklable then.
-
-Some imports stay: those that functions compiled from their source use (`@cute.jit`, `@triton.jit`), because a
-line added there may not compile; those that give a class its base; and those by a star.
-"""
-_KEPT = "All files that were changed still parse, no finding is new, and a second run changes nothing."
-
-
-def others(results: Sequence[Result]) -> str:
-    """The results for versions that are not cases as rows of Markdown; those without a cause are one row."""
-    rows = [
-        "| version | causes | mended | safely | why the first one left is |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for one in results:
-        if not one.causes:
-            continue
-        mended = one.safe + one.unsafe
-        why = one.reason.replace("|", "\\|") if mended < one.causes else ""
-        pairs = ((one.causes, one.library), (mended, one.library_mended), (one.safe, one.library_safe))
-        rows.append(f"| {one.version} | {' | '.join(f'{a}, {b}' for a, b in pairs)} | {why} |")
-    empty = sum(not one.causes for one in results)
-    whole = [
-        ", ".join(str(sum(numbers)) for numbers in zip(*pairs, strict=True))
-        for pairs in (
-            [(one.causes, one.library) for one in results],
-            [(one.safe + one.unsafe, one.library_mended) for one in results],
-            [(one.safe, one.library_safe) for one in results],
-        )
-    ]
-    return "\n".join([*rows, f"| all, with {empty} that have no cause | {' | '.join(whole)} | |"])
-
-
-def _write(file: Path, results: Sequence[Result], are_cases: bool) -> None:
-    """Write the part of the page that these results are for, and leave the other part as it is."""
-    old = file.read_text(encoding="utf-8") if file.exists() else ""
-    cases, heading, rest = old.partition("## Other packages")
-    troubles = [f"- {one.version}: {trouble}" for one in results for trouble in one.troubles]
-    kept = "\n".join(["Not as it should be:", "", *troubles]) if troubles else _KEPT
-    date = datetime.now(UTC).date()
-    if are_cases:
-        page = _PAGE.format(date=date, table=table(results), kept=kept) + heading + rest
-    else:
-        page = cases.rstrip() + "\n\n" + _OTHERS.format(date=date, table=others(results), kept=kept)
-    file.write_text(page.rstrip() + "\n", encoding="utf-8")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Mend the versions named, or the cases; 1 where something is that must not be."""
     parser = argparse.ArgumentParser(prog="./dev bench mend", description=__doc__)
@@ -309,31 +204,69 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the table into this page")
     options = parser.parse_args(arguments)
     fetch = Fetcher(places.sources())
-    results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="coldfork-mend-") as folder:
         scratch = Path(folder)
-        work: list[Callable[[], Result]] = [
-            partial(of_version, Wanted.parse(text), fetch, scratch) for text in options.versions
-        ]
-        cases = [case for case in caselist.load() if case.on_import and case.program is None]
-        if options.only:
-            if unknown := set(options.only) - {case.id for case in cases}:
-                parser.error(f"no case of an import is called {', '.join(sorted(unknown))}")
-            cases = [case for case in cases if case.id in options.only]
-        for each in work or [partial(of_case, case, fetch, scratch) for case in cases]:
-            try:
-                result = each()
-            except UnavailableError as error:
-                print(f"not measured: {error}", file=sys.stderr)
-                continue
-            results.append(result)
-            if options.write is not None:
-                _write(options.write, results, are_cases=not options.versions)
-            print(table([result]).splitlines()[-1], *result.troubles, sep="\n  ", flush=True)
+        if options.versions:
+            work = [partial(of_version, Wanted.parse(text), fetch, scratch) for text in options.versions]
+            results = list(_each(work, options.write, fixespage.of_others, "others"))
+        else:
+            cases = [case for case in caselist.load() if case.on_import and case.program is None]
+            starts = launched.load()
+            if options.only:
+                known = {case.id for case in cases} | {case.id for case in starts}
+                if unknown := set(options.only) - known:
+                    parser.error(f"no case of an import or a start is called {', '.join(sorted(unknown))}")
+                cases = [case for case in cases if case.id in options.only]
+                starts = tuple(case for case in starts if case.id in options.only)
+            results = list(
+                _each(
+                    [partial(of_case, case, fetch, scratch) for case in cases],
+                    options.write,
+                    fixespage.of_cases,
+                    "cases",
+                )
+            )
+            _started(starts, fetch, scratch, options.write)
     causes, safe = sum(one.library for one in results), sum(one.library_safe for one in results)
     mended = sum(one.safe + one.unsafe for one in results)
     print(f"{len(results)} versions, {causes} causes in libraries: {safe} mended safely, {mended} in all")
     return int(any(one.troubles for one in results))
+
+
+def _each(
+    work: Iterable[Callable[[], Result]],
+    page: Path | None,
+    written: Callable[[Sequence[Result]], str],
+    part: str,
+) -> Iterator[Result]:
+    """Yield the results that can be had, and print and write them as they come."""
+    results: list[Result] = []
+    for each in work:
+        try:
+            result = each()
+        except UnavailableError as error:
+            print(f"not measured: {error}", file=sys.stderr)
+            continue
+        results.append(result)
+        if page is not None:
+            fixespage.write(page, part, written(results))
+        print(fixespage.table([result]).splitlines()[-1], *result.troubles, sep="\n  ", flush=True)
+        yield result
+
+
+def _started(starts: Iterable[launched.Launch], fetch: Fetcher, scratch: Path, page: Path | None) -> None:
+    """Mend the faults of starts, and print and write what came of them."""
+    results: list[launched.Launched] = []
+    for each in starts:
+        try:
+            results.append(launched.of_launch(each, fetch, scratch, naming))
+        except UnavailableError as error:
+            print(f"not measured: {error}", file=sys.stderr)
+            continue
+        if page is not None:
+            fixespage.write(page, "launched", fixespage.of_launched(results))
+        print(launched.table(results[-1:]).splitlines()[-1], flush=True)
+    print(launched.summary(results))
 
 
 if __name__ == "__main__":

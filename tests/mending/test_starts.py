@@ -208,6 +208,15 @@ if __name__ == "__main__":
             id="a fork behind a wake",
         ),
         pytest.param(
+            FORKING.replace("Process(", 'multiprocessing.get_context("fork").Process(')
+            .replace("from multiprocessing import Process, Queue", "import multiprocessing")
+            .replace("Queue()", 'multiprocessing.get_context("fork").Queue()'),
+            FORKING.replace("Process(", 'multiprocessing.get_context("spawn").Process(')
+            .replace("from multiprocessing import Process, Queue", "import multiprocessing")
+            .replace("Queue()", 'multiprocessing.get_context("spawn").Queue()'),
+            id="a fork that is stated, behind a wake",
+        ),
+        pytest.param(
             UNGUARDED,
             UNGUARDED.replace("with ", 'if __name__ == "__main__":\n    with ')
             .replace("    text", "        text")
@@ -312,6 +321,17 @@ def test_a_process_is_mended_in_the_method_that_keeps_it(mended: Mend) -> None:
     done = mended({"pkg/a.py": text}, UNSAFE)
     assert done.report.findings == ()
     assert 'self.process = multiprocessing.get_context("spawn").Process(' in done.files[0].after.decode()
+
+
+def test_an_executor_without_arguments_is_told_its_context(mended: Mend) -> None:
+    head, _, _ = SETTING.partition("        self")
+    pool = "        self.pool = ProcessPoolExecutor()\n"
+    text = f"from concurrent.futures import ProcessPoolExecutor\n{head}{pool}"
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert done.report.findings == ()
+    assert (
+        'ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"))' in done.files[0].after.decode()
+    )
 
 
 def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -> None:

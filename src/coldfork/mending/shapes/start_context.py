@@ -19,6 +19,8 @@ _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
 }
+_METHODS = frozenset({("get_context", "method"), ("DataLoader", "multiprocessing_context")})
+"""Functions and their arguments that name a start method."""
 _AT = 5
 """The place of a loader's number of workers among its arguments."""
 _READ = (ast.Name, ast.Attribute)
@@ -30,7 +32,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     tree = case.tree
     method = _method(case)
     for scope in _makers(tree, node):
-        made = dict(_made(tree, scope, method))
+        made = dict(_made(tree, scope, method)) | dict(_restated(tree, scope, method))
         if any(made.values()):
             break
     else:
@@ -115,8 +117,21 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
             yield from _told(tree, node, f'multiprocessing_context="{method}"{needs}')
 
 
+def _restated(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
+    """Yield the replacements of another method that a context or a loader is given by name."""
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = node.args[:1] if name == "get_context" else []
+        given += [each.value for each in node.keywords if (name, each.arg) in _METHODS]
+        for value in given:
+            if isinstance(value, ast.Constant) and value.value in ("fork", "forkserver", "spawn"):
+                yield Replacement(*tree.source.span(value), f'"{method}"'), value.value != method
+
+
 def _workers(tree: Tree, call: ast.Call) -> str:
-    """Return the number of workers that a loader is given; empty if it has none, or it is not plain to see."""
+    """Return the number of workers that a loader is given; empty if it has none, or they are not plain."""
     given = [each.value for each in call.keywords if each.arg == "num_workers"] or call.args[_AT : _AT + 1]
     is_plain = given and isinstance(given[0], (ast.Name, ast.Attribute, ast.Constant))
     text = tree.source.of(given[0]) if is_plain else ""
@@ -127,11 +142,12 @@ def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replaceme
     """Yield the insertion of an argument, unless the call already has it."""
     if any(each.arg in (None, argument.partition("=")[0]) for each in call.keywords):
         return
-    last = max(
-        [*call.args, *(each.value for each in call.keywords)], key=lambda each: tree.source.span(each)[1]
-    )
-    _, end = tree.source.span(last)
-    yield Replacement(end, end, f", {argument}"), True
+    given = [tree.source.span(each)[1] for each in (*call.args, *(one.value for one in call.keywords))]
+    if given:
+        yield Replacement(max(given), max(given), f", {argument}"), True
+    else:
+        last = tree.source.span(call)[1] - 1
+        yield Replacement(last, last, argument), True
 
 
 def _imported(tree: Tree) -> Iterator[tuple[str, str]]:

@@ -95,6 +95,26 @@ def main(gpu):
 if __name__ == "__main__":
     main(1)
 """
+MIXED = """\
+import multiprocessing
+from multiprocessing import Lock
+
+
+def work(queue, lock):
+    queue.put(1)
+
+
+def main():
+    context = multiprocessing.get_context("spawn")
+    results = multiprocessing.Queue()
+    lock = Lock()
+    process = context.Process(target=work, args=(results, lock))
+    process.start()
+
+
+if __name__ == "__main__":
+    main()
+"""
 DAEMON = """\
 import multiprocessing
 
@@ -215,6 +235,13 @@ if __name__ == "__main__":
             .replace("from multiprocessing import Process, Queue", "import multiprocessing")
             .replace("Queue()", 'multiprocessing.get_context("spawn").Queue()'),
             id="a fork that is stated, behind a wake",
+        ),
+        pytest.param(
+            MIXED,
+            MIXED.replace("multiprocessing.Queue()", 'multiprocessing.get_context("spawn").Queue()').replace(
+                "lock = Lock()", 'lock = multiprocessing.get_context("spawn").Lock()'
+            ),
+            id="a queue and a lock of another context",
         ),
         pytest.param(
             UNGUARDED,

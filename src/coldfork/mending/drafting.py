@@ -41,6 +41,7 @@ _STARTS: Mapping[str, Shape] = {
     "default-start-method": start_context.draft,
     "fork-after-device-init": start_context.draft,
     "missing-main-guard": main_guard.draft,
+    "mixed-contexts": start_context.draft_shared,
     "start-method-in-library": start_context.draft_unset,
     "start-method-too-late": earlier_statement.draft,
     "visibility-too-late": chosen_device.draft,

@@ -41,6 +41,20 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     return Draft(_edits(tree, list(made)), (against,))
 
 
+def draft_shared(case: Case, node: ast.expr | ast.stmt) -> Draft:
+    """Make the queues and locks that a fresh process gets from a context of its method."""
+    tree = case.tree
+    stated = {method for _, method in _stated(tree.root)} - {"fork"}
+    if len(stated) != 1:
+        raise CannotMend("the file does not name the start method of the process")
+    method = stated.pop()
+    for scope in _makers(tree, node):
+        made = [each for each, starts in _made(tree, scope, method) if not starts]
+        if made:
+            return Draft(_edits(tree, made), ("forked processes may share them, too",))
+    raise CannotMend("what the process gets is made in another file, or by a class of its own")
+
+
 def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
     """Remove the call that sets the method, and use a context for all objects that depend on the method."""
     tree = case.tree
@@ -119,6 +133,12 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
 
 def _restated(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
     """Yield the replacements of another method that a context or a loader is given by name."""
+    for value, stated in _stated(scope):
+        yield Replacement(*tree.source.span(value), f'"{method}"'), stated != method
+
+
+def _stated(scope: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield each start method that a context or a loader is given by name."""
     for node in ast.walk(scope):
         if not isinstance(node, ast.Call):
             continue
@@ -127,7 +147,7 @@ def _restated(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replace
         given += [each.value for each in node.keywords if (name, each.arg) in _METHODS]
         for value in given:
             if isinstance(value, ast.Constant) and value.value in ("fork", "forkserver", "spawn"):
-                yield Replacement(*tree.source.span(value), f'"{method}"'), value.value != method
+                yield value, str(value.value)
 
 
 def _workers(tree: Tree, call: ast.Call) -> str:

@@ -35,7 +35,8 @@ context.Process(target=work, args=(results,)).start()
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule yet.
+`coldfork check --fix=unsafe` makes the queues and locks of the function from a context of the method that the
+file names. It is unsafe because forked processes may share them, too.
 
 ## How it is seen
 

@@ -502,7 +502,7 @@ def test_an_import_for_annotations_is_left_to_type_checkers(mended: Mend) -> Non
         "import typing\n\nif typing.TYPE_CHECKING:\n"
         "    from bitsandbytes.nn import Linear4bit, Params4bit\n\n\n"
         'def f(x: "Linear4bit | None", *rest: "list[Linear4bit]") -> "Params4bit":\n'
-        "    from bitsandbytes.nn import Linear4bit, Params4bit\n    return Params4bit(x)\n"
+        "    from bitsandbytes.nn import Params4bit\n    return Params4bit(x)\n"
     )
     assert done.report.findings == ()
     lazy = "from __future__ import annotations\n"
@@ -602,12 +602,12 @@ def test_imports_that_are_all_of_a_branch_take_the_condition_with_them(mended: M
         },
         UNSAFE,
     )
-    both = "from bitsandbytes.nn import Linear4bit, Linear8bitLt\n"
+    one, other = (f"from bitsandbytes.nn import {name}\n" for name in ("Linear4bit", "Linear8bitLt"))
     assert text_of(done) == (
         "from pkg.b import has\n\n\n"
-        f"def f():\n    if has():\n        import bitsandbytes.optim as optim\n        {both}"
+        f"def f():\n    if has():\n        import bitsandbytes.optim as optim\n        {one}"
         "    return optim.Adam(Linear4bit)\n\n\n"
-        f"def g():\n    if has():\n        {both}    return Linear8bitLt\n"
+        f"def g():\n    if has():\n        {other}    return Linear8bitLt\n"
     )
 
 

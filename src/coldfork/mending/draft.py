@@ -13,6 +13,7 @@ from coldfork.mending.site import Function, Tree, bound
 from coldfork.mending.text import CannotMend, Replacement, SourceText
 
 STEP = "    "
+_APART = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +209,22 @@ def without_aliases(
     if last in gone:
         text = text.rstrip().removesuffix(",")
     return Replacement(start, at, text)
+
+
+def first_line(statement: ast.stmt) -> int:
+    """Return the line at which a statement begins, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
+    """Return how many blank lines a function needs above and below if it replaces the statement."""
+    above, below = first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
+    is_commented = above > 0 and source.line(above).startswith("#")
+    missing = []
+    for line, onwards in ((above, -1), (below, 1)):
+        blank = 0
+        while 0 < line <= source.length and blank < _APART and not source.line(line).strip():
+            blank, line = blank + 1, line + onwards
+        missing.append(_APART - blank if 0 < line <= source.length else 0)
+    return 0 if is_commented else missing[0], missing[1]

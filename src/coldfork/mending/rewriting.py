@@ -11,7 +11,9 @@ from coldfork.mending.draft import (
     STEP,
     Draft,
     above_body,
+    blank_lines,
     bracketed,
+    first_line,
     for_type_checkers,
     indented,
     patched,
@@ -24,7 +26,6 @@ from coldfork.mending.project import Case
 from coldfork.mending.site import Function, Tree, bound, refuse_hidden
 from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
-_APART = 2
 _WIDE = 60
 
 
@@ -101,29 +102,35 @@ class _File:
         if condition is not None:
             # If the condition does not hold, the function runs without the import, as it did before mending.
             refuse_hidden(condition.test, function)
-        rows = self._call(together, step(self.source, function))
+        rows = self._call(together, step(self.source, function), function)
         line = self.source.newline
         return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
 
-    def _call(self, together: list[Deferred], inward: str) -> list[str]:
-        """Return the lines that bind the names of these statements, which share a condition."""
+    def _call(self, together: list[Deferred], inward: str, function: Function | None = None) -> list[str]:
+        """Return the lines that bind the names of these statements, which share a condition; for a function,
+        only the names that it uses.
+        """
         first = together[0]
         if first.form is Form.BLOCK:
             return [f"{self.functions[id(first)]}()"]
         if first.condition is None:
-            return [self._import(first)]
-        imports = [f"{inward}{self._import(each)}" for each in together]
+            return [self._import(first, function)]
+        imports = [f"{inward}{self._import(each, function)}" for each in together]
         return [f"if {self._expression(first.condition.test, first)}:", *imports]
 
-    def _import(self, deferred: Deferred) -> str:
+    def _import(self, deferred: Deferred, function: Function | None = None) -> str:
         statement = deferred.statement
         assert isinstance(statement, (ast.Import, ast.ImportFrom))
-        if deferred.is_whole:
-            return self.source.of(statement) + self.source.comment_behind(statement)
+        text, names = self.source.of(statement), {*deferred.names}
+        if function is not None and "#" not in text:
+            names &= {use.node.id for use in deferred.uses if use.functions[0] is function}
+        comment = self.source.comment_behind(statement) if deferred.is_whole else ""
+        if len(names) == len(statement.names):
+            return text + comment
         assert isinstance(statement, ast.ImportFrom)
-        taken = [alias for alias in statement.names if (alias.asname or alias.name) in deferred.names]
+        taken = [alias for alias in statement.names if (alias.asname or alias.name) in names]
         module = "." * statement.level + (statement.module or "")
-        return f"from {module} import {', '.join(map(ast.unparse, taken))}"
+        return f"from {module} import {', '.join(map(ast.unparse, taken))}{comment}"
 
     def _moved(self, deferred: Deferred) -> ast.stmt:
         """Return the deferred statement, or the `if` around it if nothing else would remain in the `if`."""
@@ -169,16 +176,16 @@ class _File:
         else:
             rows += [f"{STEP}global {name}" for name in deferred.names]
             rows += [f"{STEP}{row}" for row in dict.fromkeys(prelude)]
-            rows.append(indented(patched(source, statement, inner, _first_line(statement)) + comment, line))
+            rows.append(indented(patched(source, statement, inner, first_line(statement)) + comment, line))
         if accessors:
             rows += ["", "", *self._getattr(accessors)]
-        before, after = _blank_lines(source, statement)
-        if any(each.statement.end_lineno == _first_line(statement) - 1 for each in self.here):
+        before, after = blank_lines(source, statement)
+        if any(each.statement.end_lineno == first_line(statement) - 1 for each in self.here):
             before = 0
         written = line * before + line.join(rows) + line * after
         last = statement.end_lineno or statement.lineno
         end = source.line_start(last) + len(source.line(last))
-        return Replacement(source.line_start(_first_line(statement)), end, written)
+        return Replacement(source.line_start(first_line(statement)), end, written)
 
     def _accessors(self) -> list[str]:
         """Return the lines of `__getattr__` that provide deferred names to other modules."""
@@ -331,21 +338,3 @@ def _names_of_functions(tree: Tree, deferred: Iterable[Deferred]) -> dict[int, s
 
 def _is_getattr(node: ast.stmt) -> bool:
     return "__getattr__" in bound(ast.Module([node], []))
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(each.lineno for each in decorators)])
-
-
-def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
-    """Return how many blank lines a function needs above and below if it replaces the statement."""
-    above, below = _first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
-    is_commented = above > 0 and source.line(above).startswith("#")
-    missing = []
-    for line, onwards in ((above, -1), (below, 1)):
-        blank = 0
-        while 0 < line <= source.length and blank < _APART and not source.line(line).strip():
-            blank, line = blank + 1, line + onwards
-        missing.append(_APART - blank if 0 < line <= source.length else 0)
-    return 0 if is_commented else missing[0], missing[1]

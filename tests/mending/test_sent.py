@@ -40,10 +40,16 @@ def plain(pool):
     def square(row):
         return row * row if row < 2 else square(row - 1)
 
-    return pool.map(square, [1, 2]) + [square(3)]
+    def other(square):
+        return square
+
+    return pool.map(square, [1, 2]) + [square(3), other(4)]
 
 
 def unnamed(pool, k):
+    def third():
+        import k
+
     return pool.map(lambda row: row + k, [1, 2])
 
 
@@ -71,6 +77,14 @@ def load(rows, pad, count):
 
 if __name__ == "__main__":
     load([1], 2, 3)
+"""
+GUARDED = """\
+import multiprocessing
+
+if __name__ == "__main__":
+    k = 3
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(lambda row: row + k, [1]))
 """
 CLASS = """\
 import multiprocessing
@@ -103,7 +117,7 @@ def test_what_is_local_is_sent_after_it_was_moved(mended: Mend, tmp_path: Path) 
     program = tmp_path / "mended.py"
     program.write_text(text, encoding="utf-8")
     ended = _run(program)
-    assert ended.stdout == "[1, 1, 1] [6, 7] [[0, 1], [0, 1, 2, 3]]\n[34, 35, 37]\n", ended.stderr
+    assert ended.stdout == "[1, 1, 1, 4] [6, 7] [[0, 1], [0, 1, 2, 3]]\n[34, 35, 37]\n", ended.stderr
     assert (
         "# It scales.\ndef _plain_one(scale, offset, self, row: int, more=0) -> float:\n    import math"
         not in text
@@ -125,6 +139,13 @@ def test_what_forked_workers_need_not_be_sent_is_moved_with_the_method(
     assert mended({"pkg/a.py": text}, UNSAFE).files == ()
 
 
+def test_what_stands_below_the_guard_is_sent_with_a_lambda(mended: Mend, tmp_path: Path) -> None:
+    program = tmp_path / "mended.py"
+    program.write_bytes(mended({"pkg/a.py": GUARDED}, UNSAFE).files[0].after)
+    ended = _run(program)
+    assert ended.stdout == "[4]\n", ended.stderr
+
+
 def test_a_local_class_is_moved(mended: Mend) -> None:
     done = mended({"pkg/a.py": CLASS}, UNSAFE)
     assert done.report.findings == ()
@@ -143,6 +164,13 @@ def test_a_local_class_is_moved(mended: Mend) -> None:
         ("def g():\n        pass\n    p.map(lambda row: g(), [1])", "it needs `g`, which is local, too"),
         ("k = 1\n    p.map(lambda row, by=k: row, [1])", "it needs `k` when it is defined"),
         ("[p.map(lambda row: row + i, [1]) for i in range(2)]", "a comprehension around it binds `i`"),
+        (
+            (
+                "try:\n        import os\n    except ImportError:\n        os = None\n"
+                "    p.map(lambda row: os and os.getpid(), [1])"
+            ),
+            "`os` is imported or something else",
+        ),
         ("import os\n    p.map(lambda row: os.getpid(), [1])", "the lambda needs `import os`"),
         (
             "@print\n    def g(row):\n        return row\n    p.map(g, [1])",

@@ -14,6 +14,7 @@ from coldfork.mending.draft import STEP, Draft, above_body, dedented, patched, w
 from coldfork.mending.project import Case
 from coldfork.mending.site import Scope, Tree, bound, is_target, loads
 from coldfork.mending.text import CannotMend, Replacement
+from coldfork.source.files.notebooks import SUFFIX
 
 Moved = ast.FunctionDef | ast.ClassDef | ast.Lambda
 _LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -27,6 +28,8 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> tuple[str, Draft]:
     if match is None:
         return case.finding.path, _of_lambda(case.tree, _lambda(case, node))
     path, tree, found = _definition(case, match[1])
+    if path.endswith(SUFFIX):
+        raise CannotMend("a fresh process does not find what a notebook defines")
     return path, _of_definition(tree, found)
 
 
@@ -83,7 +86,7 @@ def _of_lambda(tree: Tree, found: ast.Lambda) -> Draft:
         word = parent.arg
     elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         word = parent.targets[0].id
-    given, imports = _apart(tree, tree.scope(found), _enclosed(tree, found))
+    given, imports = _apart(tree, found, _enclosed(tree, found))
     if imports:
         raise CannotMend(f"the lambda needs `{imports[0]}`")
     name = _free_name(tree, found, word, is_kept=isinstance(parent, ast.Assign))
@@ -103,9 +106,11 @@ def _of_definition(tree: Tree, found: ast.FunctionDef | ast.ClassDef) -> Draft:
     taken = {each.arg for each in ast.walk(owner.args) if isinstance(each, ast.arg)}
     if len(list(_bound_at(tree, owner, found.name))) != 1 or found.name in taken:
         raise CannotMend(f"`{found.name}` is bound more than once")
-    given, imports = _apart(tree, owner, _enclosed(tree, found))
+    given, imports = _apart(tree, found, _enclosed(tree, found))
     name = _free_name(tree, found, found.name, is_kept=bool(given))
     uses = [each for each in ast.walk(owner) if isinstance(each, ast.Name) and each.id == found.name]
+    depth = len(tree.functions(found))
+    uses = [one for one in uses if not any(one.id in bound(each) for each in tree.functions(one)[depth:])]
     inside = [each for each in uses if found in tree.above(each)]
     if isinstance(found, ast.ClassDef) and (given or imports):
         raise CannotMend(f"{found.name} reads `{[*given, *imports][0]}` of the function around it")
@@ -155,19 +160,24 @@ def _importing(
         yield Replacement(place, place, "".join(f"{indent}{row}{tree.source.newline}" for row in imports))
 
 
-def _apart(tree: Tree, owner: Scope, names: list[str]) -> tuple[list[str], list[str]]:
+def _apart(tree: Tree, found: Moved, names: list[str]) -> tuple[list[str], list[str]]:
     """Divide the variables that a function reads: those to be given to it, and the imports of the others,
     since modules cannot be pickled.
     """
-    imported: dict[str, str] = {}
-    for each in ast.walk(owner):
-        if isinstance(each, (ast.Import, ast.ImportFrom)):
-            for alias in each.names:
-                alone: ast.stmt = ast.Import([alias])
-                if isinstance(each, ast.ImportFrom):
-                    alone = ast.ImportFrom(each.module, [alias], each.level)
-                imported[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(alone)
-    return [one for one in names if one not in imported], [imported[one] for one in names if one in imported]
+    imports: dict[str, str] = {}
+    scopes: list[Scope] = [*tree.functions(found)] or [tree.root]
+    for each in (node for scope in scopes for node in ast.walk(scope)):
+        if not isinstance(each, (ast.Import, ast.ImportFrom)) or (owner := tree.scope(each)) not in scopes:
+            continue
+        for alias in each.names:
+            alone: ast.stmt = ast.Import([alias])
+            if isinstance(each, ast.ImportFrom):
+                alone = ast.ImportFrom(each.module, [alias], each.level)
+            name = (alias.asname or alias.name).partition(".")[0]
+            if name in names and len(list(_bound_at(tree, owner, name))) > 1:
+                raise CannotMend(f"`{name}` is imported or something else")
+            imports[name] = ast.unparse(alone)
+    return [one for one in names if one not in imports], [imports[one] for one in names if one in imports]
 
 
 def _drafted(tree: Tree, edits: list[Replacement], given: list[str], name: str) -> Draft:

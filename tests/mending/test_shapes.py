@@ -478,6 +478,32 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
     assert done.report.findings == ()
 
 
+@pytest.mark.parametrize(
+    ("below", "name"),
+    [
+        ("if B:\n    from heavy import weight as B\n", "B"),
+        ("B = B + 1\n", "B"),
+        ("print(B)\nB = 1\n", "B"),
+        ("for i in range(2):\n    j = i\nwith open('x') as file:\n    file.read()\nclass C:\n    x = 1\n"
+         "    y = x\n[k for k in 'ab']\nn = 1\nn = n + 1\ndef f():\n    return later\nlater = __name__\n", ""),
+    ],
+)  # fmt: skip
+def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(
+    mended: Mend, below: str, name: str
+) -> None:
+    files = {
+        "pkg/__init__.py": "from .a import A\n",
+        "pkg/a.py": f"import torch\n\nA = torch.cuda.is_available()\n{below}",
+    }
+    done = mended(files)
+    if not name:
+        assert done.report.findings == ()
+        return
+    (left,) = done.left.values()
+    assert left.reason == f"an import of pkg.a fails over `{name}`"
+    assert mended(files, UNSAFE).report.findings == ()
+
+
 def test_a_safe_fix_keeps_an_object_that_a_module_imports(mended: Mend) -> None:
     files = {"pkg/a.py": "from bitsandbytes.nn import Linear4bit\ndef f():\n    return Linear4bit\n"}
     short = text_of(mended(files, UNSAFE))

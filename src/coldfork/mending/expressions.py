@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 
 from coldfork.mending.project import Case
 from coldfork.mending.site import Tree, bindings, bound, loads
@@ -17,6 +18,8 @@ _PLAIN = frozenset(
 )
 BY_NAME = ("eval", "exec", "globals", "locals", "vars")
 """Functions through which code can read names that do not appear in it."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 
@@ -53,6 +56,35 @@ def read_first(statement: ast.stmt) -> list[str]:
             for name in bound(ast.Module([each], [])):
                 bound_at[name] = min(each.lineno, bound_at.get(name, each.lineno))
     return [name.id for name in loads(statement) if name.lineno <= bound_at.get(name.id, 0)]
+
+
+def read_unbound(root: ast.Module) -> str | None:
+    """Return a name that an import of the module reads before anything binds it, so that the import fails."""
+    first: dict[str, int] = {}
+    read: list[tuple[ast.Name, ast.stmt]] = []
+    for statement in root.body:
+        for name in bound(ast.Module([statement], [])):
+            first.setdefault(name, statement.lineno)
+        read += ((each, statement) for each in _read_now(statement))
+    if "*" in first or any(isinstance(each, ast.Global) for each in ast.walk(root)):
+        return None
+    for each, statement in read:
+        line = first.get(each.id, 0)
+        is_own = line == statement.lineno and each.id in read_first(statement)
+        if not hasattr(builtins, each.id) and (not line or line > each.lineno or is_own):
+            return each.id
+    return None
+
+
+def _read_now(statement: ast.stmt) -> Iterator[ast.Name]:
+    """Yield the names that a statement reads at once, but for those in classes and comprehensions."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not node.id.startswith("__"):
+            yield node
+        elif not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _first_bound(tree: Tree, name: str) -> int:

@@ -14,7 +14,7 @@ from coldfork.mending.draft import STEP, Draft, above_body, dedented, patched, w
 from coldfork.mending.project import Case
 from coldfork.mending.site import Scope, Tree, bound, is_target, loads
 from coldfork.mending.text import CannotMend, Replacement
-from coldfork.source.files.notebooks import SUFFIX
+from coldfork.source.files.reading import NOTEBOOK
 
 Moved = ast.FunctionDef | ast.ClassDef | ast.Lambda
 _LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -28,7 +28,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> tuple[str, Draft]:
     if match is None:
         return case.finding.path, _of_lambda(case.tree, _lambda(case, node))
     path, tree, found = _definition(case, match[1])
-    if path.endswith(SUFFIX):
+    if path.endswith(NOTEBOOK):
         raise CannotMend("a fresh process does not find what a notebook defines")
     return path, _of_definition(tree, found)
 

@@ -485,7 +485,8 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
         ("B = B + 1\n", "B"),
         ("print(B)\nB = 1\n", "B"),
         (("for i in range(2):\n    j = i\nwith open('x') as file:\n    file.read()\nclass C:\n    x = 1\n"
-         "    y = x\n[k for k in 'ab']\nn = 1\nn = n + 1\ndef f():\n    return later\nlater = __name__\n"), ""),
+         "    y = x\n[k for k in 'ab']\nn = 1\nn = n + 1\n"
+          "def f():\n    return later\nlater = __name__\n"), ""),
     ],
 )  # fmt: skip
 def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(

@@ -411,22 +411,22 @@ except ImportError:
 from importlib.util import find_spec
 
 def is_there():
-    return find_spec("deepspeed") is not None
+    return find_spec("bitsandbytes") is not None
 
 if is_there():
-    import deepspeed  # expect: waking-import conditional
+    import bitsandbytes  # expect: waking-import conditional
 ### pkg/inside.py
 from importlib.util import find_spec
 
 def start():
-    if find_spec("deepspeed") is not None:
-        import deepspeed
-        return deepspeed
+    if find_spec("bitsandbytes") is not None:
+        import bitsandbytes
+        return bitsandbytes
     return None
 
 start()  # expect: waking-import conditional
 ### pkg/needed.py
-import deepspeed  # expect: waking-import
+import bitsandbytes  # expect: waking-import
 """,
     "a name that a module does not have": """
 ### pkg/__init__.py

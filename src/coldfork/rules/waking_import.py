@@ -15,7 +15,7 @@ longer fork workers that use the accelerator; see `device-init-at-import` for th
 ## Example
 
 ```python
-import deepspeed  # asks for the compute capability in a class body
+import bitsandbytes  # asks for the compute capability
 ```
 
 What users see, in the forked worker:
@@ -31,22 +31,22 @@ Import the module where it is used; for annotations, import it only while types 
 
 ```python
 if TYPE_CHECKING:
-    import deepspeed
+    import bitsandbytes
 
 
-def prepare(model: Model) -> deepspeed.DeepSpeedEngine:
-    import deepspeed
+def optimizer(model: Module) -> bitsandbytes.optim.AdamW8bit:
+    import bitsandbytes
 
-    return deepspeed.initialize(model)
+    return bitsandbytes.optim.AdamW8bit(model.parameters())
 ```
 
 From Python 3.15 on, a lazy import does the same, as long as nothing reads the name while the module is
 imported. A list in `__lazy_modules__` has the same effect there, and older Pythons ignore it:
 
 ```python
-__lazy_modules__ = ["deepspeed"]
+__lazy_modules__ = ["bitsandbytes"]
 
-import deepspeed
+import bitsandbytes
 ```
 
 If the imported module is your own, fix the line in it that wakes the device: another rule reports that line,
@@ -66,12 +66,12 @@ that registers something on import then does so later.
 It is safe:
 
 ```diff
--import deepspeed
+-import bitsandbytes
 -
 -
- def prepare(model):
-+    import deepspeed
-     return deepspeed.initialize(model)
+ def optimizer(model):
++    import bitsandbytes
+     return bitsandbytes.optim.AdamW8bit(model.parameters())
 ```
 
 ## How it is seen

@@ -759,8 +759,7 @@ error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engi
      engine.ops.dequant where it is used; read more: coldfork rule eager-reexport
 
 1 cause: 1 certain, 1 failing the check; 6 modules in T; 1 known to the baseline
-next: coldfork check --site-packages nothing --no-cache --baseline coldfork-baseline.json --fix  (mends what
-    it can)
+next: coldfork rule eager-reexport  (says what it means and what to write instead)
 """),
     )
     (line,) = check(*AGAINST, "--format", "concise").stdout.splitlines()

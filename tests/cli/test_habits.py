@@ -78,6 +78,24 @@ def test_the_next_command_mends_and_then_explains(
     assert "\nnext: coldfork rule device-init-at-import  (" in run("check", "src", "--fix").stdout
 
 
+def test_no_fix_is_suggested_where_none_is_ever_written(run: Run, project: Path) -> None:
+    text = """\
+import multiprocessing
+
+import torch
+
+
+def start(work):
+    how = "spawn" if torch.cuda.is_initialized() else "fork"
+    multiprocessing.get_context(how).Process(target=work).start()
+"""
+    (project / "launch.py").write_text(text, encoding="utf-8")
+    (project / "nothing").mkdir()
+    said = run("check", "--site-packages", "nothing", "launch.py").stdout
+    assert said.startswith("error[initialised-flag-as-fork-guard]")
+    assert "\nnext: coldfork rule initialised-flag-as-fork-guard  (says what it means" in said
+
+
 @pytest.mark.parametrize(
     "arguments", [("probe",), ("preload",), ("check", "--entry"), ("run", "-m")], ids=" ".join
 )

@@ -27,6 +27,7 @@ def test_a_page_has_every_section_in_order_and_none_is_empty(name: str) -> None:
         assert len(text.strip()) > 20
     assert "- **Static**" in page.markdown
     assert "- **Runtime**" in page.markdown
+    assert ("offers no automatic fix" in page.markdown) == (name in registry.UNMENDED)
 
 
 @pytest.mark.parametrize("name", registry.NAMES)

@@ -46,6 +46,9 @@ NAMES = (
     "unreadable-source",
 )
 
+#: Rules of which no finding is mended; their pages say why.
+UNMENDED = frozenset({"eager-reexport", "initialised-flag-as-fork-guard", "unreadable-source"})
+
 #: Removed rules; if a configuration or comment names one, the error message explains why it is gone.
 REMOVED = (
     "capture-before-warmup",

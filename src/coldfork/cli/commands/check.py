@@ -18,6 +18,7 @@ from coldfork.cli.rendering import deliver, is_for_people, note_delivery, render
 from coldfork.model.errors import UsageError
 from coldfork.report.findings.selection import Selection
 from coldfork.report.formats import renderer
+from coldfork.rules.registry import UNMENDED
 
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
@@ -247,6 +248,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
         quiet=click.get_current_context().params["quiet"],
         limit=_limit(settings),
         command=typed(click.get_current_context(), but=_ONCE),
+        unmended=UNMENDED,
         locate=inspection.locate,
         cell=inspection.cell,
     )

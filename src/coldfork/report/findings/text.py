@@ -188,8 +188,8 @@ class _Page:
             return "coldfork baseline prune", "drops from the baseline what is no longer found"
         if not self._report.failing:
             return None
-        if self._report.fixes:
-            failing = next(cause for cause in self._report.causes if self._options.fails(cause))
-            rule = self._selection.first(failing).rule
-            return f"coldfork rule {rule}", "says what it means and what to write instead"
+        failing = filter(self._options.fails, self._report.causes)
+        rules = [self._selection.first(cause).rule for cause in failing]
+        if rules and (self._report.fixes or self._options.unmended.issuperset(rules)):
+            return f"coldfork rule {rules[0]}", "says what it means and what to write instead"
         return shlex.join((*self._options.command, "--fix")), "mends what it can"

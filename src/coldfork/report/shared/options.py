@@ -51,6 +51,8 @@ class Options:
     """The most causes to list; None means all of them."""
     command: tuple[str, ...] = ("coldfork", "check")
     """The command that was run; suggested commands are based on it."""
+    unmended: frozenset[str] = frozenset()
+    """The rules of which no finding can be mended, so that no fix is suggested."""
     everything: bool = False
     """Whether to show also what is well, on a line each."""
     locate: Callable[[str], str] = lambda path: path

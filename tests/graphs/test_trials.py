@@ -32,7 +32,7 @@ from coldfork.graphs import (
 from coldfork.graphs.leaks.memory import key_of
 from coldfork.graphs.trials import beginning, copies
 from coldfork.graphs.trials.beginning import CAREFUL, Beginning, Draws, view_of
-from coldfork.graphs.trials.copies import Answer, Standby
+from coldfork.graphs.trials.copies import Answer, Patience, Standby, Usage
 from coldfork.graphs.trials.results import disagreements, results_of, without
 from coldfork.graphs.trials.traces import Step, explanations
 from coldfork.graphs.trials.variation import BOLD, MILD, TIGHT, WILD, other_values
@@ -83,6 +83,76 @@ def test_what_a_copy_could_not_answer_is_told() -> None:
 def test_a_copy_that_waits_for_a_thread_that_it_does_not_have_is_ended() -> None:
     stuck = ask(queue.SimpleQueue().get, 300)
     assert "waited for another thread" in stuck.trouble
+
+
+def test_a_copy_that_waits_for_a_processor_is_left_the_time_that_it_needs() -> None:
+    """On one processor with four others, one second of work takes five."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    others: list[int] = []
+    try:
+        for _ in range(4):
+            other = os.fork()
+            if not other:
+                compute(1000.0)
+                os._exit(0)
+            others.append(other)
+        assert ask(lambda: compute(1.0), 2.5) == Answer(2)
+    finally:
+        os.sched_setaffinity(0, before)
+        for other in others:
+            os.kill(other, signal.SIGKILL)
+            os.waitpid(other, 0)
+
+
+def compute(seconds: float) -> int:
+    """Use a processor for so many seconds."""
+    while time.process_time() < seconds:
+        pass
+    return 2
+
+
+class Machine:
+    """A clock, and how a process spends each second."""
+
+    def __init__(self, computes: float, waits: float, asleep: bool) -> None:
+        self._each = computes, waits, asleep
+        self._seconds = 0.0
+
+    def clock(self) -> float:
+        return self._seconds
+
+    def usage(self, process: int) -> Usage:
+        computes, waits, asleep = self._each
+        return Usage(computes * self._seconds, waits * self._seconds, asleep)
+
+    def ends(self, patience: Patience) -> tuple[float, signal.Signals]:
+        """Return when a copy is ended here, and as what."""
+        while True:
+            self._seconds += 1
+            reason = patience.reason_to_end()
+            if reason is not None:
+                return self._seconds, reason
+
+
+@pytest.mark.parametrize(
+    ("computes", "waits", "asleep", "ended"),
+    [
+        pytest.param(1.0, 0.0, False, (60.0, signal.SIGALRM), id="alone"),
+        pytest.param(0.25, 0.75, False, (240.0, signal.SIGALRM), id="one of four"),
+        pytest.param(0.001, 0.999, False, (60_000.0, signal.SIGALRM), id="starved"),
+        pytest.param(1.0, 1.0, False, (60.0, signal.SIGALRM), id="while a thread of its own computes"),
+        pytest.param(0.1, 0.0, True, (60.0, signal.SIGALRM), id="sleeps and polls"),
+        pytest.param(0.001, 0.0, True, (10.0, signal.SIGVTALRM), id="waits for a thread"),
+        pytest.param(0.0, 0.0, False, (60.0, signal.SIGALRM), id="reads its memory from a disk"),
+    ],
+)
+def test_the_time_of_a_copy_is_what_it_has_a_processor_for(
+    computes: float, waits: float, asleep: bool, ended: tuple[float, signal.Signals]
+) -> None:
+    machine = Machine(computes, waits, asleep)
+    when, reason = machine.ends(Patience(1, 60.0, machine.usage, machine.clock))
+    assert (round(when, -1), reason) == ended
 
 
 def test_a_copy_that_is_kept_ends_with_the_process_that_made_it() -> None:

@@ -7,6 +7,7 @@ import faulthandler
 import os
 import pickle
 import queue
+import select
 import signal
 import struct
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -31,7 +33,9 @@ _DEATH_SIGNAL = 1
 """The `prctl` option PR_SET_PDEATHSIG: the signal to send to a process when its parent ends."""
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
-"""Processor time in seconds; an idle copy uses less than this in a second, just for reading the clock."""
+"""The share of its time for which an idle copy computes, or waits for a processor: it may poll a clock."""
+_EVERY_SECOND = 1.0
+_BETWEEN = frozenset((signal.SIGCHLD,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Standby:
 
     def __init__(self, work: Callable[[Any], Any], prepare: Callable[[], object] = lambda: None) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
+        self._lasts = False
         asked, self._asking = os.pipe()
         self._answered, answering = os.pipe()
         self._ahead: tuple[Any, float] | None = None
@@ -105,6 +110,7 @@ class Standby:
             self._ahead = question, limit
 
     def _send(self, question: Any, limit: float, lasting: bool) -> None:
+        self._lasts = lasting
         body = pickle.dumps((question, limit, lasting))
         rest = memoryview(_LENGTH.pack(len(body)) + body)
         with suppress(BrokenPipeError):
@@ -113,6 +119,11 @@ class Standby:
 
     def _received(self, limit: float) -> Answer:
         self._ahead = None
+        if self._lasts:
+            # Nobody else would end the copy, because it works on this question itself.
+            patience = Patience(self._pid, limit)
+            while not select.select([self._answered], [], [], _EVERY_SECOND)[0]:
+                patience.end_if_over()
         status = os.read(self._answered, _STATUS.size)
         if len(status) < _STATUS.size:
             return Answer(trouble="the process that was kept for fresh runs is gone")
@@ -130,18 +141,97 @@ class Standby:
 
 
 def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) -> None:
+    # Blocked, so that the end of a copy is waited for, and not handled by the program.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BETWEEN)
     with os.fdopen(asked, "rb") as questions:
         while head := questions.read(_LENGTH.size):
             question, limit, lasting = pickle.loads(questions.read(_LENGTH.unpack(head)[0]))
             if lasting:
-                _work(partial(work, question), file, limit)
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                _work(partial(work, question), file)
+                signal.pthread_sigmask(signal.SIG_BLOCK, _BETWEEN)
                 os.write(answering, _STATUS.pack(0))
                 continue
             parent, child = os.getpid(), os.fork()
             if not child:
-                _work_and_leave(partial(work, question), file, limit, parent)
-            os.write(answering, _STATUS.pack(os.waitpid(child, 0)[1]))
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                _work_and_leave(partial(work, question), file, parent)
+            os.write(answering, _STATUS.pack(_awaited(child, limit)))
+
+
+def _awaited(child: int, limit: float) -> int:
+    """Wait for a copy's end, and end it when its time is over; return its status."""
+    patience = Patience(child, limit)
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        if signal.sigtimedwait(_BETWEEN, _EVERY_SECOND) is None:
+            patience.end_if_over()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a process spent its time so far, in seconds."""
+
+    computed: float
+    waited: float
+    """How long its threads waited for a processor while others had it."""
+    asleep: bool
+    """Whether all its threads sleep now."""
+
+
+def usage_of(process: int) -> Usage:
+    """Return how a process spent its time; the system tells it of each thread."""
+    computed = waited = 0
+    states = set[str]()
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with suppress(OSError):  # a thread may end meanwhile
+            states.add((thread / "stat").read_text().rpartition(")")[2].split()[0])
+            ran, ready, _ = map(int, (thread / "schedstat").read_text().split())
+            computed, waited = computed + ran, waited + ready
+    return Usage(computed / 1e9, waited / 1e9, states <= {"S"})
+
+
+class Patience:
+    """A limit for the time that a copy may take, in which the time is left out that it waits for a processor.
+
+    A busy machine thus changes no answer.
+    """
+
+    def __init__(
+        self,
+        process: int,
+        limit: float,
+        usage: Callable[[int], Usage] = usage_of,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._process = process
+        self._limit = limit
+        self._usage, self._clock = usage, clock
+        self._seen, self._at = Usage(0.0, 0.0, False), clock()
+        self._taken = self._idle = 0.0
+
+    def reason_to_end(self) -> signal.Signals | None:
+        """Return the signal that says why the copy has to end now; None as long as it need not."""
+        now, seen = self._clock(), self._usage(self._process)
+        passed, computed = now - self._at, seen.computed - self._seen.computed
+        waited = seen.waited - self._seen.waited
+        self._seen, self._at = seen, now
+        # While one thread waits, another one may compute.
+        self._taken += max(min(computed, passed), passed - waited)
+        does_nothing = seen.asleep and computed + waited < _LITTLE * passed
+        self._idle = self._idle + passed if does_nothing else 0.0
+        if self._taken >= self._limit:
+            return signal.SIGALRM
+        return _STUCK if self._idle >= _IDLE_SECONDS else None
+
+    def end_if_over(self) -> None:
+        """End the copy if it has taken too long, or probably waits for a thread that was not copied."""
+        reason = self.reason_to_end()
+        if reason is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process, reason)
 
 
 def _fork() -> int:
@@ -171,49 +261,32 @@ def _system() -> Any:
     return ctypes.CDLL(None)
 
 
-def _work_and_leave(work: Callable[[], Any], file: int, limit: float, parent: int) -> NoReturn:
+def _work_and_leave(work: Callable[[], Any], file: int, parent: int) -> NoReturn:
     try:
         _end_with(parent)
         _leave_no_trace()
-        _work(work, file, limit)
+        _work(work, file)
         os._exit(0)
     finally:
         # Skip Python's exit handlers, which belong to the parent.
         os._exit(1)
 
 
-def _work(work: Callable[[], Any], file: int, limit: float) -> None:
-    # By default an alarm ends a process, even if it is stuck in C code after its parent has gone.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
-    signal.setitimer(signal.ITIMER_REAL, limit)
+def _work(work: Callable[[], Any], file: int) -> None:
+    # By default these signals end a process, even if it is stuck in C code.
+    for one in (signal.SIGALRM, _STUCK):
+        signal.signal(one, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM, _STUCK))
     # The copy lacks the threads of torch's pools; with a limit of one thread, torch does not wait for them.
     torch.set_num_threads(1)
-    begun, done = threading.Event(), threading.Event()
-    threading.Thread(target=_end_when_idle, args=(begun, done), daemon=True).start()
-    begun.wait()  # or the work would be told of this thread as of one of its own
     try:
         said: tuple[str, Any] = "", work()
     except BaseException as error:
         said = f"{type(error).__name__}: {error}", None
-    finally:
-        done.set()
     os.ftruncate(file, 0)
     with os.fdopen(os.dup(file), "wb") as body:
         body.seek(0)
         torch.save(said, body)
-
-
-def _end_when_idle(begun: threading.Event, done: threading.Event) -> None:
-    """End this copy if it stays idle: it probably waits for a thread that was not copied."""
-    begun.set()
-    idle, before = 0, time.process_time()
-    while not done.wait(1):
-        now = time.process_time()
-        idle = idle + 1 if now - before < _LITTLE else 0
-        before = now
-        if idle >= _IDLE_SECONDS:
-            os.kill(os.getpid(), _STUCK)
 
 
 def revive_executors(executors: Iterable[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from coldfork.graphs import BatchDescriptor, LeakKind, Mode, Phase, check
 from coldfork.graphs.findings import Report
+from coldfork.graphs.trials import host_reads
 from tests import amounts
 from tests.graphs.engine import torch
 
@@ -293,3 +294,26 @@ STRANGE = Strange()
 def test_no_object_is_asked_for_more_than_it_holds() -> None:
     report = checked(lambda lengths: STRANGE.limit < int(lengths.max()) < 900)
     assert report.leaks, str(report)
+
+
+MANY = tuple(range(5_000, 9_000, 100))
+"""As many sizes as an engine captures, and all of them large."""
+
+
+def test_the_smallest_of_many_numbers_is_tried_too() -> None:
+    report = checked(lambda lengths: bisect_left((3, *MANY), int(lengths.max())) == 1)
+    assert report.leaks, str(report)
+
+
+def _beside_many(longest: int, numbers: Sequence[int]) -> bool:
+    return bisect_left(numbers, longest) > len(numbers)
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_RUNS", 40), ("_MOST", 20)])
+def test_more_numbers_than_can_be_tried_are_told(
+    limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_reads, limit, most)
+    report = checked(lambda lengths: _beside_many(int(lengths.max()), MANY), "build")
+    assert report.answer == "not compared", str(report)
+    assert "with more numbers than" in str(report)

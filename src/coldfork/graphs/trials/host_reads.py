@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from types import CodeType, FrameType, MethodType, ModuleType
 from typing import Any
 
@@ -26,9 +26,8 @@ from coldfork.virtual.capturing.records import Places
 
 _COMPARING = frozenset(("COMPARE_OP", "CONTAINS_OP"))
 _COMPARING_CALLS = frozenset(("min", "max", "bisect", "bisect_left", "bisect_right", "range"))
-_LONGEST = 32
-"""At most this many numbers of a list are considered."""
-_MOST_CODES = 4000
+_MOST = 4000
+"""The most numbers, functions, and numbers of one list that are looked at."""
 _OURS = "coldfork.graphs."
 _NOWHERE = object()
 
@@ -45,6 +44,8 @@ class HostDecisions:
     """The numbers with which the code that ran may compare values."""
     reads: int = 0
     """How many host reads depended on an input."""
+    complete: bool = True
+    """Whether these are all numbers."""
 
 
 class HostDecisionsWatch(UncompiledMode):
@@ -66,7 +67,8 @@ class HostDecisionsWatch(UncompiledMode):
     @property
     def found(self) -> HostDecisions:
         """The inputs and numbers of decisions seen so far."""
-        return HostDecisions(self._read, tuple(self._numbers.found), self._reads)
+        numbers = self._numbers
+        return HostDecisions(self._read, tuple(numbers.found), self._reads, numbers.complete)
 
     def depends(self, tensor: Any) -> bool:
         """Return whether a tensor was computed from an input."""
@@ -124,6 +126,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.found: dict[Number, None] = {}
+        self.complete: bool = True
         self._places = Places()
         self._names: dict[CodeType, frozenset[str] | None] = {}
 
@@ -137,7 +140,8 @@ class _Numbers:
         if _is_importing(frame):
             return
         if code not in self._names:
-            if len(self._names) >= _MOST_CODES:
+            if len(self._names) >= _MOST:
+                self.complete = False
                 return
             self._names[code] = self._names_in(code) if self._places.is_programs(code) else None
         names = self._names[code]
@@ -168,7 +172,8 @@ class _Numbers:
             if value == value and abs(value) < 1 << 31:
                 self.found[value] = None
         elif type(value) in (list, tuple, frozenset, set):
-            for one in list(value)[:_LONGEST]:
+            self.complete = self.complete and max(len(value), len(self.found)) <= _MOST
+            for one in islice(value, _MOST):
                 if type(one) in (int, float):
                     self._take(one, names)
         elif depth < 3:
@@ -214,8 +219,7 @@ Run = Callable[[Question], Answer]
 
 _JUMPS = tuple((1 << power) + 1 for power in (17, 14, 12, 10, 9, 8, 7, 6, 5, 4))
 """Values that exceed any threshold; the first one that the program accepts is used."""
-_MOST_NUMBERS = 16
-_MOST_RUNS = 96
+_MOST_RUNS = 256
 """The most runs for one batch."""
 _TOO_MANY = f"its code compares values with more numbers than {_MOST_RUNS} runs can try"
 
@@ -225,7 +229,8 @@ def on_both_sides(
 ) -> Iterator[tuple[Question, Answer]]:
     """Yield runs with very different values of the inputs that the host reads.
 
-    They are successful, or did not finish and leave a value untried; so do those for which no runs are left.
+    They are successful, or did not finish and leave a value untried; the last one stands for all for which
+    no runs are left.
     """
     inputs = decisions.inputs
     if not inputs:
@@ -245,8 +250,13 @@ def on_both_sides(
         for group in groups:
             found = tries.taken([level], group, (True, False))
             yield from found
+            if tries.are_over:
+                yield replace(question, level=Level(level, inputs)), Answer(trouble=_TOO_MANY)
+                return
             if group == inputs and any(answer.given for _, answer in found):
                 break
+    if not decisions.complete:
+        yield replace(question, level=Level(0, inputs)), Answer(trouble=_TOO_MANY)
 
 
 class _Tries:
@@ -256,6 +266,11 @@ class _Tries:
         self._question = question
         self._run = run
         self._left = _MOST_RUNS
+
+    @property
+    def are_over(self) -> bool:
+        """Whether no further run may be made."""
+        return not self._left
 
     def taken(
         self, values: Iterable[Number], inputs: frozenset[int], ways: Iterable[bool]
@@ -267,7 +282,7 @@ class _Tries:
         unfinished: list[tuple[Question, Answer]] = []
         for value, everywhere in product(values, ways):
             asked = replace(self._question, level=Level(value, inputs, everywhere))
-            if not self._left:
+            if self.are_over:
                 return [(asked, Answer(trouble=_TOO_MANY))]
             self._left -= 1
             answer = self._run(asked)
@@ -280,9 +295,8 @@ class _Tries:
 
 def _levels(numbers: Iterable[Number]) -> Iterator[Number]:
     """Yield each number and its neighbours, large numbers first, because small ones are common."""
-    chosen = sorted(numbers, key=abs, reverse=True)[:_MOST_NUMBERS]
     seen = set[Number]()
-    for number in chosen:
+    for number in sorted(numbers, key=abs, reverse=True):
         whole = number == int(number)
         step = 1 if whole else abs(number) / 8
         for level in (number + step, number - step, number):

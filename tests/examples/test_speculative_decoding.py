@@ -1,4 +1,4 @@
-"""The speculative decoder: the same bytes with every speculator in fewer passes, and its broken backend."""
+"""The speculative decoder: the same text with every speculator in fewer passes, and its broken backend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def models(speculate: Any, cache: Path) -> Path:
     if not trained.exists():
         torch.set_num_threads(1)
         own = trained.with_suffix(f".{os.getpid()}")
-        import_module("speculate.training").load(own, 40)
+        import_module("speculate.training").load(own, 120)
         own.replace(trained)
     return trained
 
@@ -45,7 +45,7 @@ def models(speculate: Any, cache: Path) -> Path:
 @pytest.mark.must_hold
 def test_every_speculator_decodes_what_plain_decoding_does(speculate: Any, models: Path) -> None:
     engine, text = speculate
-    prompt = text.encode("Importing the package wakes ")
+    prompt = text.encode("The child inherits ")
     # The target is the same for all: its graphs are checked where a speculator has graphs of its own.
     checks = {"none": "off", "ngram": "off"}
     outcomes = {
@@ -77,7 +77,7 @@ def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anywa
     assert memory.origin is not None
     assert Path(memory.origin.path).name == "attention.py"
     assert memory.origin.function == "_mask"
-    prompt = text.encode("Importing the package wakes ")
+    prompt = text.encode("The child inherits ")
     wrong = engine.Engine(engine.Config(method="none", check="off", **config)).generate(prompt, COUNT)
     right = engine.Engine(engine.Config(method="none", model=models)).generate(prompt, COUNT)
     assert wrong.tokens != right.tokens
@@ -103,7 +103,7 @@ def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Pat
     assert re.search(r"^ngram .* yes$", done.stdout, re.MULTILINE)
 
 
-def test_with_the_check_off_no_method_decodes_the_right_bytes_on_the_broken_backend(
+def test_with_the_check_off_no_method_decodes_the_right_text_on_the_broken_backend(
     models: Path, cache: Path
 ) -> None:
     done = run(models, cache, "--backend", "remembered", "--check", "off", "--tokens", str(COUNT))

@@ -13,7 +13,7 @@ from speculate.launch import WorkerError, decode
 from speculate.text import decode as as_text
 from speculate.text import encode
 
-PROMPT = "Importing the package wakes the device when "
+PROMPT = "A context belongs to the process that "
 
 
 def main() -> int:
@@ -30,10 +30,11 @@ def main() -> int:
         plain, because = decode(right, prompt, options.tokens)
         print(f"{because}\n")
         print(f"{as_text(prompt + plain.tokens)}\n")
-        print(f"{'method':8} {'accepted':>12} {'target passes':>14} {'graph replays':>14}  same bytes")
+        print(f"{'method':8} {'accepted':>12} {'target passes':>14} {'graph replays':>14}  same text")
         different = False
         for method in ("none", *(options.method or METHODS[1:])):
-            asked = replace(config, method=method)
+            # Plain decoding comes first, and has had the graphs of the target checked.
+            asked = replace(config, method=method, check_target=method == "none")
             outcome = plain if asked == right else decode(asked, prompt, options.tokens)[0]
             same = outcome.tokens == plain.tokens
             different = different or not same
@@ -62,7 +63,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--check", default="error", choices=["error", "warn", "off"], help="of the captures")
     parser.add_argument("--awake", metavar="NAME", help="wake a virtual device here first, for example h100")
-    parser.add_argument("--tokens", type=int, default=120, help="how many bytes to decode")
+    parser.add_argument("--tokens", type=int, default=80, help="how many tokens to decode")
     parser.add_argument("--prompt", default=PROMPT)
     parser.add_argument(
         "--model", type=Path, default=MODELS, help="where the trained models are kept (%(default)s)"

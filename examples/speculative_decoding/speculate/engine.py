@@ -1,4 +1,4 @@
-"""Greedy decoding with speculation: guess some bytes, let the target look at all of them in one pass."""
+"""Greedy decoding with speculation: guess some tokens, let the target look at all of them in one pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speculate.speculators import Draft, Eagle, Ngram, Nothing, Speculator
 
 METHODS = ("none", "ngram", "draft", "eagle")
 GUESSES = 4
-MODELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coldfork-example" / "models.pt"
+MODELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coldfork-example" / "pieces.pt"
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,10 @@ class Config:
     device: str = "cpu"
     backend: str = "planned"
     check: Check = "error"
+    check_target: bool = True
+    """Whether the target's graphs are checked too; they are the same for all methods."""
     model: Path = MODELS
-    steps: int = 200
+    steps: int = 350
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Engine:
         models = models.to(device)
         # Which backend it is, is decided here: in the worker, and not when something is imported.
         chosen = attention.choose(config.backend)
-        self._target = Runner(models.target, device, chosen, (1, 1 + GUESSES), config.check)
+        check = config.check if config.check_target else "off"
+        self._target = Runner(models.target, device, chosen, (1, 1 + GUESSES), check)
         self._target.capture()
         self._speculator: Speculator
         if config.method == "draft":
@@ -66,7 +69,7 @@ class Engine:
             self._speculator = Ngram() if config.method == "ngram" else Nothing()
 
     def generate(self, prompt: list[int], count: int) -> Outcome:
-        """The likeliest continuation, byte by byte."""
+        """The likeliest continuation, token by token."""
         self._target.forwards = self._target.replays = 0
         before = self._speculator.replays
         features, best = self._target.run(prompt, 0)

@@ -1,6 +1,8 @@
-"""A decoder over bytes, and the head that guesses its next feature."""
+"""A decoder over pieces of words, and the head that guesses its next feature."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import nn
@@ -64,14 +66,25 @@ class Block(nn.Module):
         return self.finish(x, attend(query, cache.keys[layer], cache.values[layer], mask))
 
 
+def _waves(width: int) -> torch.Tensor:
+    """A row for each position: waves from 4 to 1024 tokens long."""
+    lengths = 4.0 * 2.0 ** torch.linspace(0, 8, width // 2)
+    angles = torch.arange(LENGTH)[:, None] * (2 * math.pi / lengths)
+    return 0.3 * torch.cat([angles.sin(), angles.cos()], 1)
+
+
 class Decoder(nn.Module):
-    """Bytes in, features and the next byte out."""
+    """Tokens in, features and the next token out."""
+
+    places: torch.Tensor
 
     def __init__(self, width: int, heads: int, layers: int) -> None:
         super().__init__()
         self.width, self.heads = width, heads
         self.embed = nn.Embedding(VOCABULARY, width)
-        self.place = nn.Embedding(LENGTH, width)
+        # It scores tokens too: with torch's far larger numbers, learning would take many times as long.
+        nn.init.normal_(self.embed.weight, std=0.1)
+        self.register_buffer("places", _waves(width), persistent=False)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
@@ -80,12 +93,14 @@ class Decoder(nn.Module):
         return Cache(len(self.blocks), self.heads, self.width // self.heads, device)
 
     def guess(self, features: torch.Tensor) -> torch.Tensor:
-        """Scores of the next byte."""
+        """Scores of the next token."""
         return self.norm(features) @ self.embed.weight.t()
 
     def learn(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Features of whole sequences, for training."""
-        x = self.embed(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device))
+        """Features of whole sequences, for training; each begins anywhere, so that every place is learnt."""
+        starts = torch.randint(LENGTH + 1 - tokens.shape[1], (len(tokens), 1), device=tokens.device)
+        places = starts + torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.embed(tokens) + self.places[places]
         for block in self.blocks:
             x = block.learn(x)
         return x
@@ -94,14 +109,14 @@ class Decoder(nn.Module):
         self, tokens: torch.Tensor, cache: Cache, metadata: Metadata, attention: Attention
     ) -> torch.Tensor:
         """Features of some tokens of one sequence."""
-        x = self.embed(tokens) + self.place(metadata.positions)
+        x = self.embed(tokens) + self.places[metadata.positions]
         for layer, block in enumerate(self.blocks):
             x = block.step(x, cache, layer, metadata, attention)
         return x
 
 
 class FeatureHead(nn.Module):
-    """Guesses a decoder's next feature from its last one and the byte that followed, as EAGLE does."""
+    """Guesses a decoder's next feature from its last one and the token that followed, as EAGLE does."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

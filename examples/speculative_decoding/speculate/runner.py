@@ -49,7 +49,7 @@ class Runner:
         return (lambda mode: self._forward(self.tokens[:size], metadata)), metadata
 
     def run(self, tokens: Sequence[int], start: int) -> tuple[torch.Tensor, list[int]]:
-        """Features of these tokens, and the likeliest byte after each; from position `start` on."""
+        """Features of these tokens, and the likeliest token after each; from position `start` on."""
         self.forwards += 1
         count = len(tokens)
         if start + max(count, self.tokens.numel()) > LENGTH:

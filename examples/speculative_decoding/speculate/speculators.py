@@ -1,4 +1,4 @@
-"""Who guesses the next bytes: the text itself, a smaller model, or a head on the model's own features."""
+"""Who guesses the next tokens: the text itself, a smaller model, or a head on the model's own features."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Nothing:
 
 
 class Ngram(Nothing):
-    """Proposes what followed the last few bytes when they occurred before."""
+    """Proposes what followed the last few tokens when they occurred before."""
 
     def propose(self, context: Sequence[int], count: int) -> list[int]:
         """The continuation of the latest earlier occurrence of the longest tail."""

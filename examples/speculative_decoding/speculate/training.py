@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from speculate.model import Decoder, FeatureHead
-from speculate.text import corpus
+from speculate.text import corpus, encode
 
-WINDOW, BATCH = 64, 16
+WINDOW, BATCH = 48, 12
+RATE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Models:
         return self.target, self.draft, self.head
 
     def to(self, device: torch.device) -> Models:
-        """In double precision: the same sum in another order must not change which byte is likeliest."""
+        """In double precision: the same sum in another order must not change which token is likeliest."""
         for one in self.each():
             one.to(device, torch.float64).requires_grad_(False)
         return self
@@ -42,7 +43,7 @@ def train(steps: int, seed: int = 0) -> Models:
     """Models that know the corpus a little; the more steps, the better."""
     torch.manual_seed(seed)
     models = untrained()
-    data = torch.tensor(list(corpus()))
+    data = torch.tensor(encode(corpus()))
     for decoder in (models.target, models.draft):
         _train_decoder(decoder, data, steps)
     _train_head(models, data, steps)
@@ -67,8 +68,15 @@ def _windows(data: torch.Tensor, length: int) -> torch.Tensor:
     return torch.stack([data[start : start + length] for start in starts.tolist()])
 
 
+def _learning(
+    model: nn.Module, steps: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.OneCycleLR]:
+    optimizer = torch.optim.AdamW(model.parameters(), RATE)
+    return optimizer, torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
+
+
 def _train_decoder(decoder: Decoder, data: torch.Tensor, steps: int) -> None:
-    optimizer = torch.optim.AdamW(decoder.parameters(), 3e-3)
+    optimizer, schedule = _learning(decoder, steps)
     for _ in range(steps):
         window = _windows(data, WINDOW + 1)
         scores = decoder.guess(decoder.learn(window[:, :-1]))
@@ -76,11 +84,12 @@ def _train_decoder(decoder: Decoder, data: torch.Tensor, steps: int) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
 
 
 def _train_head(models: Models, data: torch.Tensor, steps: int) -> None:
     target, head = models.target, models.head
-    optimizer = torch.optim.AdamW(head.parameters(), 3e-3)
+    optimizer, schedule = _learning(head, steps)
     for _ in range(steps):
         window = _windows(data, WINDOW + 2)
         with torch.no_grad():
@@ -92,3 +101,4 @@ def _train_head(models: Models, data: torch.Tensor, steps: int) -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()

@@ -71,8 +71,8 @@ VLLM = (
     Theirs(
         "v1/worker/gpu/ubatch_utils.py",
         "threads.append(thread)",
-        "the threads of two microbatches run inside of the capture: `capturing=` gives the stream that they "
-        "share, and a virtual capture refuses the work of other threads",
+        "starts the threads of two microbatches before the capture, where a virtual capture does not see "
+        "them: threads of `Microbatches` in their place are parked, and seen",
     ),
     Theirs(
         "v1/worker/encoder_cudagraph.py",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from coldfork.graphs import (
     assert_replayable,
     piece,
 )
+from coldfork.graphs.engines import CudaEngine
 from coldfork.virtual import capture
 
 torch: Any = pytest.importorskip("torch")
@@ -108,6 +112,136 @@ def test_an_engine_captures_in_a_context_of_its_own(batch: BatchDescriptor) -> N
     assert engine.events == ["begin 4", "end 4", "begin 2", "end 2"]
     assert engine.pool.graphs == 2
     assert manager.replay(batch, x=torch.ones(4)).tolist() == [2] * 4
+
+
+def test_an_engine_provides_a_scope_for_the_pool_of_each_capture() -> None:
+    """As an allocator does whose memory is given back while the engine sleeps, and taken again."""
+    engine = Engine()
+    pools: dict[int, Any] = {}
+    open_scopes: list[int] = []
+
+    @contextmanager
+    def in_a_pool_of_its_own(descriptor: BatchDescriptor, pool: Any) -> Iterator[Any]:
+        open_scopes.append(descriptor.tokens)
+        with capture() as graph:
+            yield graph
+        pools[descriptor.tokens] = graph.pool
+        open_scopes.remove(descriptor.tokens)
+
+    manager = GraphManager("cpu", capturing=in_a_pool_of_its_own, check="error")
+    sizes = [FOUR, BatchDescriptor(Mode.FULL, 2)]
+    manager.capture(
+        lambda one, _: ((lambda mode: engine.x[: one.tokens] * 2), None), sizes, inputs=engine.inputs
+    )
+    assert open_scopes == []
+    assert [pool.graphs for pool in pools.values()] == [1, 1]
+    assert manager.pool is pools[4]
+    assert manager.replay(FOUR, x=torch.ones(4)).tolist() == [2] * 4
+
+
+def test_every_rank_is_warm_before_any_captures() -> None:
+    """Two ranks, each a thread with a manager of its own, and a barrier after each warm-up."""
+    ranks, events = 2, list[str]()
+    barrier = threading.Barrier(ranks)
+    alone = threading.Lock()  # a device captures one graph at a time
+
+    @contextmanager
+    def warming_up(descriptor: BatchDescriptor, number: int) -> Iterator[None]:
+        yield
+        events.append("warm")
+        barrier.wait(60)
+
+    @contextmanager
+    def around(descriptor: BatchDescriptor) -> Iterator[None]:
+        with alone:
+            events.append("captures")
+            yield
+
+    def work() -> None:
+        x = torch.zeros(4)
+        manager = GraphManager("cpu", warmups=3, around_warmup=warming_up, around=around)
+        manager.capture(lambda *_: ((lambda mode: x + 1), None), [FOUR], progress=False)
+
+    threads = [threading.Thread(target=work) for _ in range(ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert events == ["warm"] * 3 * ranks + ["captures"] * ranks
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_the_error_mode_decides_whether_other_threads_may_work_meanwhile(mode: Any) -> None:
+    x, counted = torch.zeros(4), torch.zeros(1)
+
+    def loads_weights() -> None:
+        counted.add_(1)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        def forward(mode: Mode) -> Any:
+            with ThreadPoolExecutor(1) as loader:
+                loader.submit(loads_weights).result()
+            return x + 1
+
+        return forward, None
+
+    manager = GraphManager("cpu", capture_error_mode=mode)
+    if mode == "global":
+        with pytest.raises(CaptureFailedError, match="a thread other than the capturing one"):
+            manager.capture(create, [FOUR])
+        return
+    manager.capture(create, [FOUR])
+    manager.replay(FOUR)
+    assert counted.tolist() == [2]  # not in the graph
+
+
+def test_an_error_mode_that_does_not_exist_is_named() -> None:
+    with pytest.raises(CaptureFailedError, match="error_mode is 'global', 'thread_local' or 'relaxed'"):
+        GraphManager("cpu", capture_error_mode="local").capture(  # type: ignore[arg-type]
+            Engine().create, [FOUR]
+        )
+
+
+class Stream:
+    """A stream that notes what waits for what."""
+
+    def __init__(self, name: str, events: list[str]) -> None:
+        self.name = name
+        self._events = events
+
+    def used(self) -> None:
+        self._events.append(f"on {self.name}")
+
+    def wait_stream(self, other: Stream) -> None:
+        self._events.append(f"{self.name} waits for {other.name}")
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_a_device_captures_a_batch_on_its_stream_in_the_error_mode(
+    each: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls that a device gets, because none is here."""
+    events: list[str] = []
+    graph = SimpleNamespace(
+        capture_begin=lambda **options: events.append(f"begins {options['capture_error_mode']}"),
+        capture_end=lambda: events.append("ends"),
+    )
+    cuda = torch.cuda
+    monkeypatch.setattr(cuda, "CUDAGraph", lambda: graph)
+    monkeypatch.setattr(cuda, "current_stream", lambda device: Stream("outside", events))
+    monkeypatch.setattr(cuda, "device", lambda device: nullcontext())
+    monkeypatch.setattr(cuda, "stream", lambda stream: nullcontext(stream.used()))
+    stream = (lambda one: Stream(f"stream {one.tokens}", events)) if each else Stream("stream", events)
+    own = "stream 4" if each else "stream"
+    with CudaEngine(torch.device("cuda"), stream, "thread_local").capture("pool", FOUR) as begun:
+        assert begun is graph
+    assert events == [
+        f"{own} waits for outside",
+        f"on {own}",
+        "begins thread_local",
+        "ends",
+        f"outside waits for {own}",
+    ]
 
 
 def test_a_context_that_gives_no_graph_is_refused_as_a_failed_capture() -> None:

@@ -162,6 +162,28 @@ def test_nothing_is_collected_during_a_capture() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("by_program", [False, True])
+def test_what_was_there_before_is_frozen_during_a_capture(by_program: bool) -> None:
+    frozen: list[bool] = []
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> tuple[Forward, Any]:
+        frozen.append(bool(gc.get_freeze_count()))
+        return (lambda mode: torch.ones(2) + 1), None
+
+    before = gc.get_freeze_count()
+    gc.unfreeze()
+    try:
+        if by_program:
+            gc.freeze()
+        GraphManager("cpu").capture(create, sizes(2))
+        assert frozen == [True, True]
+        assert bool(gc.get_freeze_count()) is by_program
+    finally:
+        gc.unfreeze()
+        if before:
+            gc.freeze()
+
+
 def test_wrong_use_is_refused_and_the_manager_stays_usable() -> None:
     x = torch.ones(4)
     manager = GraphManager("cpu")

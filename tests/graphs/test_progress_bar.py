@@ -7,8 +7,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from coldfork.graphs.progress_bar import ProgressBar
-from coldfork.graphs.surroundings import teller
+from coldfork.graphs.surroundings import ProgressBar, teller
 
 
 class OutStream(io.StringIO):

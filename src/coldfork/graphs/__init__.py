@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         StaleOutputError,
     )
     from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
+    from coldfork.graphs.gradients import make_graphed_callables
     from coldfork.graphs.leak_check import assert_replayable, check
     from coldfork.graphs.manager import GraphManager
+    from coldfork.graphs.microbatches import Microbatches
     from coldfork.graphs.passes import current_state
     from coldfork.graphs.pieces import eager, piece
 
@@ -48,8 +50,10 @@ _HOMES = {
         "LeakWarning", "MemoryBudgetError", "NotCapturedError", "NotComparedError", "StaleOutputError",
     ),
     "coldfork.graphs.findings": ("Leak", "LeakKind", "NotCompared", "Report"),
+    "coldfork.graphs.gradients": ("make_graphed_callables",),
     "coldfork.graphs.leak_check": ("assert_replayable", "check"),
     "coldfork.graphs.manager": ("GraphManager",),
+    "coldfork.graphs.microbatches": ("Microbatches",),
     "coldfork.graphs.passes": ("current_state",),
     "coldfork.graphs.pieces": ("eager", "piece"),
 }  # fmt: skip
@@ -58,9 +62,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "BatchDescriptor", "BusyError", "CaptureFailedError", "CreateForward", "CreateForwardOn",
     "DeviceLostError", "GraphError", "GraphManager", "InputError", "Leak", "LeakError", "LeakKind",
-    "LeakWarning", "MemoryBudgetError", "Mode", "NotCapturedError", "NotCompared", "NotComparedError",
-    "Phase", "Report", "Rule", "StaleOutputError", "StatePair", "assert_replayable", "check",
-    "current_state", "eager", "in_place_of", "piece",
+    "LeakWarning", "MemoryBudgetError", "Microbatches", "Mode", "NotCapturedError", "NotCompared",
+    "NotComparedError", "Phase", "Report", "Rule", "StaleOutputError", "StatePair", "assert_replayable",
+    "check", "current_state", "eager", "in_place_of", "make_graphed_callables", "piece",
 ]  # fmt: skip
 
 

@@ -23,13 +23,12 @@ from coldfork.graphs.descriptors import (
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import CaptureFailedError, GraphError, NotCapturedError
 from coldfork.graphs.outputs import Generation
-from coldfork.graphs.passes import StaticInputs, running_with
+from coldfork.graphs.passes import Make, StaticInputs, running_with
 from coldfork.graphs.pieces import CURRENT, CapturedPiece, CapturingPass, ReplayingPass
 from coldfork.graphs.surroundings import Inspection
 from coldfork.virtual.capturing.compiled.calls import times_compiled
 from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
-Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
 Prepare = Callable[[BatchDescriptor, int], object]
 """Fills the inputs of one step of a batch as the program does; the number, a seed, identifies the step."""
 Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
@@ -92,7 +91,7 @@ class Manner:
     def captures(self, engine: Engine, descriptor: BatchDescriptor, pool: Any) -> Iterator[Graph]:
         """Capture the work of the block."""
         own = None if self.capturing is None else self.capturing(descriptor, pool)
-        with engine.capture(pool) if own is None else own as graph:
+        with engine.capture(pool, descriptor) if own is None else own as graph:
             if not hasattr(graph, "replay"):
                 raise GraphError(f"capturing= gave {graph!r}, which has no replay()")
             yield graph

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from coldfork.graphs.batches import CapturedBatch, Make, Manner, Prepare
+from coldfork.graphs.batches import CapturedBatch, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
 from coldfork.graphs.leaks.inspection import Inspector
+from coldfork.graphs.passes import Make
 from coldfork.graphs.trials.comparison import Comparison, Named, Seen
 from coldfork.graphs.trials.copies import reason_against
 from coldfork.graphs.trials.judging import Judgement

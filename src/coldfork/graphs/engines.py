@@ -10,6 +10,7 @@ import torch
 
 from coldfork import virtual
 from coldfork.graphs.errors import GraphError
+from coldfork.virtual.capturing import ErrorMode
 from coldfork.virtual.errors import POOL_IS_GONE
 
 _OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
@@ -29,8 +30,9 @@ class VirtualEngine:
     records: bool = True
     """Whether its graphs record their steps."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, error_mode: ErrorMode = "global") -> None:
         self.device = device
+        self._error_mode = error_mode
 
     def used(self, pool: Any) -> int:
         """Return how many bytes the graphs of a pool have allocated."""
@@ -44,9 +46,9 @@ class VirtualEngine:
         """Return None, because the first graph creates the pool."""
         return None
 
-    def capture(self, pool: Any) -> Any:
+    def capture(self, pool: Any, descriptor: Any = None) -> Any:
         """Record the work of the block."""
-        return virtual.capture(pool)
+        return virtual.capture(pool, error_mode=self._error_mode)
 
     def synchronize(self) -> None:
         """Do nothing, because CPU work has finished when its call returns."""
@@ -58,9 +60,10 @@ class CudaEngine:
     records: bool = False
     """Whether its graphs record their steps."""
 
-    def __init__(self, device: Any, stream: Any = None) -> None:
+    def __init__(self, device: Any, stream: Any = None, error_mode: ErrorMode = "global") -> None:
         self.device = device
         self._stream = stream if stream is not None else torch.cuda.Stream(device)
+        self._error_mode = error_mode
 
     def used(self, pool: Any) -> int:
         """Return how many bytes of the device are in use, by any process."""
@@ -83,13 +86,14 @@ class CudaEngine:
         return torch.cuda.graph_pool_handle()
 
     @contextmanager
-    def capture(self, pool: Any) -> Iterator[Any]:
-        """Capture the work of the block, on a separate stream."""
+    def capture(self, pool: Any, descriptor: Any = None) -> Iterator[Any]:
+        """Capture the work of the block on a separate stream, or on that of the batch."""
         graph = torch.cuda.CUDAGraph()
+        stream = self._stream(descriptor) if callable(self._stream) else self._stream
         outside = torch.cuda.current_stream(self.device)
-        self._stream.wait_stream(outside)
-        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
-            _begin(graph, pool)
+        stream.wait_stream(outside)
+        with torch.cuda.device(self.device), torch.cuda.stream(stream):
+            _begin(graph, pool, self._error_mode)
             try:
                 yield graph
             except BaseException:
@@ -98,16 +102,16 @@ class CudaEngine:
                     graph.capture_end()
                 raise
             graph.capture_end()
-        outside.wait_stream(self._stream)
+        outside.wait_stream(stream)
 
     def synchronize(self) -> None:
         """Wait for the device."""
         torch.cuda.synchronize(self.device)
 
 
-def _begin(graph: Any, pool: Any) -> None:
+def _begin(graph: Any, pool: Any, error_mode: ErrorMode) -> None:
     try:
-        graph.capture_begin(pool=pool)
+        graph.capture_begin(pool=pool, capture_error_mode=error_mode)
     except RuntimeError as error:
         if "use_count" not in str(error):
             raise
@@ -117,15 +121,18 @@ def _begin(graph: Any, pool: Any) -> None:
 Engine = VirtualEngine | CudaEngine
 
 
-def engine_for(device: Any, stream: Any = None) -> Engine:
-    """Return the engine for a device, on the caller's stream if given; for `cpu`, the virtual engine."""
+def engine_for(device: Any, stream: Any = None, error_mode: ErrorMode = "global") -> Engine:
+    """Return the engine for a device, on the caller's stream if given; for `cpu`, the virtual engine.
+
+    The stream may be a function that returns that of a batch.
+    """
     chosen = torch.device(device)
     if chosen.type == "cuda":
-        return CudaEngine(chosen, stream)
+        return CudaEngine(chosen, stream, error_mode)
     if chosen.type == "cpu":
         if stream is not None:
             raise ValueError("virtual captures have no streams; leave stream= out on the cpu")
-        return VirtualEngine(chosen)
+        return VirtualEngine(chosen, error_mode)
     raise ValueError(f"graphs are captured on cuda, or virtually on cpu; not on {chosen.type}")
 
 

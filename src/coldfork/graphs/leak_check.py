@@ -25,8 +25,7 @@ from coldfork.graphs.descriptors import (
 from coldfork.graphs.errors import CaptureFailedError, LeakError
 from coldfork.graphs.findings import Leak, LeakKind, Report, joined
 from coldfork.graphs.manager import GraphManager
-from coldfork.graphs.passes import StaticInputs, running_with
-from coldfork.graphs.recipes import Inputs
+from coldfork.graphs.passes import Inputs, Make, StaticInputs, running_with
 from coldfork.model.states import Frame
 from coldfork.virtual import CaptureRefusedError
 
@@ -86,7 +85,7 @@ def _filling(values: Inputs, inputs: Mapping[str, Any]) -> batches.Prepare:
 
 
 def _report(
-    descriptor: BatchDescriptor, make: batches.Make, engine: engines.Engine, pool: Any, checker: Checker
+    descriptor: BatchDescriptor, make: Make, engine: engines.Engine, pool: Any, checker: Checker
 ) -> Report:
     inputs = StaticInputs(descriptor, {})
     try:

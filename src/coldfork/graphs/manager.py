@@ -48,9 +48,9 @@ from coldfork.graphs.errors import (
 from coldfork.graphs.findings import Report
 from coldfork.graphs.memory_use import added_by, estimated, require_within
 from coldfork.graphs.outputs import Generation
-from coldfork.graphs.passes import StaticInputs
-from coldfork.graphs.recipes import Inputs, Moved, Recipes
+from coldfork.graphs.passes import Inputs, Make, Moved, Recipes, StaticInputs
 from coldfork.graphs.surroundings import Inspection, Progress, no_collection, teller
+from coldfork.virtual.capturing import ErrorMode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class GraphManager:
     it with a reason: `allow={"lengths": "always full in this test"}`.
 
     `rule` yields the batches that may run in place of one that was not captured, the best first.
-
-    `pool` and `stream` may be the caller's own. `around(descriptor)` returns a context manager that is
-    entered around each capture. An engine with its own way of capturing passes `capturing(descriptor, pool)`,
-    which returns a context manager that yields the graph and chooses stream, error mode and pool. A batch is
-    warmed up `warmups` times, each time inside the context manager `around_warmup(descriptor, number)`, in
-    which ranks can wait for each other and a warm-up's changes can be undone.
+    `pool` and `stream` may be the caller's own; `stream` may be a function that returns one for each batch.
+    `around(descriptor)` returns a context manager that is entered around each capture. An engine with its own
+    way of capturing passes `capturing(descriptor, pool)`, which returns a context manager that yields the
+    graph and chooses stream, error mode and pool. A batch is warmed up `warmups` times, each time inside the
+    context manager `around_warmup(descriptor, number)`, in which ranks can wait for each other and a
+    warm-up's changes can be undone.
 
     Forward functions run under `grad_mode`. With `weak_outputs`, other graphs may reuse the memory of
     outputs; with `guard_outputs`, reading an overwritten output raises an error. `moved` decides what a
@@ -101,6 +101,7 @@ class GraphManager:
         warmups: int = 1,
         around_warmup: AroundWarmUp = nothing_around,
         capturing: Capturing | None = None,
+        capture_error_mode: ErrorMode = "global",
         grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad,
         weak_outputs: bool = False,
         guard_outputs: bool = False,
@@ -110,7 +111,7 @@ class GraphManager:
             raise ValueError(f"check is 'error', 'warn' or 'off', not {check!r}")
         if warmups < 1:
             raise ValueError(f"warmups is at least 1, not {warmups}")
-        self._engine = engines.engine_for(device, stream)
+        self._engine = engines.engine_for(device, stream, capture_error_mode)
         self._own_pool = pool is None
         self._pool = self._engine.new_pool() if pool is None else pool
         # With weak outputs, graphs share the memory of outputs, so any replay may overwrite all outputs.
@@ -201,7 +202,7 @@ class GraphManager:
             return estimated(self._in_order(descriptors), measured)
 
     def _capture_one(
-        self, descriptor: BatchDescriptor, make: batches.Make, buffers: StaticInputs, checker: Checker | None
+        self, descriptor: BatchDescriptor, make: Make, buffers: StaticInputs, checker: Checker | None
     ) -> StatePair:
         inspection = Inspection() if checker is None else checker.inspector
         batch, states, self._pool = batches.capture(
@@ -313,7 +314,7 @@ class GraphManager:
 
     def _where_its_inputs_are(self, batch: CapturedBatch) -> CapturedBatch:
         """Return the batch, after capturing it again if its inputs have moved in memory."""
-        anew = self._recipes.anew(batch)
+        anew = self._recipes.anew(batch.descriptor, batch.inputs)
         if anew is None:
             return batch
         with no_collection():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from coldfork.graphs import batches
-from coldfork.graphs.batches import CapturedBatch, Make, Manner
+from coldfork.graphs.batches import CapturedBatch, Manner
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.errors import MemoryBudgetError
-from coldfork.graphs.passes import StaticInputs
+from coldfork.graphs.passes import Make, StaticInputs
 from coldfork.graphs.surroundings import Inspection
 
 Measured = Callable[[list[BatchDescriptor]], Mapping[BatchDescriptor, int]]

@@ -1,13 +1,13 @@
-"""The input tensors of a captured graph, and the state of the forward pass that is running."""
+"""The input tensors of captured graphs, which may move, and the state of the running forward pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
-from coldfork.graphs.descriptors import BatchDescriptor
+from coldfork.graphs.descriptors import BatchDescriptor, Forward, Phase
 from coldfork.graphs.errors import GraphError, InputError
 
 
@@ -66,6 +66,48 @@ class StaticInputs:
             f"input {name!r} of {self._descriptor} was captured as {tuple(shape)} of {dtype} on {device}, "
             f"and this one is {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}"
         )
+
+
+Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
+"""Makes the forward function of a batch for a phase, and its state."""
+Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
+"""Returns the input tensors of a batch's graph, by name."""
+Moved = Literal["ignore", "error", "record"]
+"""The choices for a replay whose input tensors have moved in memory."""
+
+
+class Recipes:
+    """The functions that make each batch's forward function and inputs; empty if moved inputs are ignored."""
+
+    def __init__(self, moved: Moved) -> None:
+        if moved not in ("ignore", "error", "record"):
+            raise ValueError(f"moved is 'ignore', 'error' or 'record', not {moved!r}")
+        self.matter: bool = moved != "ignore"
+        self._refuses = moved == "error"
+        self._known: dict[BatchDescriptor, tuple[Make, Inputs]] = {}
+
+    def keep(self, descriptor: BatchDescriptor, make: Make, inputs: Inputs | None) -> None:
+        """Store the recipe for a captured batch."""
+        if self.matter and inputs is not None:
+            self._known[descriptor] = make, inputs
+
+    def forget(self, descriptor: BatchDescriptor) -> None:
+        """Delete the recipe for a batch."""
+        self._known.pop(descriptor, None)
+
+    def anew(self, descriptor: BatchDescriptor, captured: StaticInputs) -> tuple[Make, StaticInputs] | None:
+        """Return the recipe for capturing a batch again; None if its inputs have not moved."""
+        if descriptor not in self._known:
+            return None
+        make, inputs = self._known[descriptor]
+        now = inputs(descriptor)
+        moved = captured.moved(now)
+        if moved and self._refuses:
+            raise InputError(
+                f"{', '.join(moved)} of {descriptor} moved in memory after the capture, and the graph reads "
+                "the old place; write into the tensors that were captured, or capture again"
+            )
+        return (make, StaticInputs(descriptor, now)) if moved else None
 
 
 _STATE: ContextVar[tuple[Any] | None] = ContextVar("coldfork_step_state", default=None)

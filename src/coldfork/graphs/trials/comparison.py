@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from coldfork.graphs.batches import Make, Manner, Prepare
+from coldfork.graphs.batches import Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import NotCompared
+from coldfork.graphs.passes import Make
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
 from coldfork.graphs.trials.copies import Answer, Standby, revive_executors
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large, patterns_for

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from coldfork.graphs.batches import Make, Manner, Prepare
+from coldfork.graphs.batches import Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.leaks.memory import is_readable, key_of
-from coldfork.graphs.passes import running_with
+from coldfork.graphs.passes import Make, running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
 from coldfork.graphs.trials.earlier_plans import Place, places_of
 from coldfork.graphs.trials.groups import moved

@@ -11,11 +11,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from coldfork.graphs import batches
-from coldfork.graphs.batches import Make, Manner, Prepare
+from coldfork.graphs.batches import Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.leaks.memory import is_readable
-from coldfork.graphs.passes import StaticInputs
+from coldfork.graphs.passes import Make, StaticInputs
 from coldfork.graphs.surroundings import Inspection
 from coldfork.graphs.trials.beginning import (
     Beginning,

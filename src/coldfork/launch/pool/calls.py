@@ -121,7 +121,7 @@ def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
     if callable(progress):
         tell = progress
     else:
-        from coldfork.graphs.progress_bar import ProgressBar
+        from coldfork.graphs.surroundings import ProgressBar
 
         tell = ProgressBar().show
     every = list(futures)

@@ -6,7 +6,7 @@ import importlib
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from coldfork.virtual.capturing.compiled.calls import CompiledCalls
@@ -94,9 +94,11 @@ class Graph(RecordedRegion):
 
 
 @contextmanager
-def capturing(pool: Pool | None) -> Iterator[Graph]:
+def capturing(pool: Pool | None, error_mode: str = "global") -> Iterator[Graph]:
     """Record the work of the block on this thread."""
     process = HERE
+    if error_mode not in ("global", "thread_local", "relaxed"):
+        raise ValueError(f"error_mode is 'global', 'thread_local' or 'relaxed', not {error_mode!r}")
     if pool is not None and pool.gone:
         raise CaptureError(POOL_IS_GONE)
     graph = Graph(pool if pool is not None else Pool(), process.holdings)
@@ -109,7 +111,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
         with (
             HostAccess(recorder),
             CompilerAccess(recorder),
-            watched_threads(recorder, process.operators),
+            watched_threads(recorder, process.operators) if error_mode == "global" else nullcontext(),
             process.compiled_calls.shown(lambda what, why: recorder.refuse(what, why, not_simulated)),
             recorder,
         ):
@@ -144,7 +146,7 @@ class ProcessCaptures:
         with self.lock:
             current = self.recorder
             if current is not None:
-                if current.thread == threading.get_ident():
+                if threading.get_ident() in current.threads:
                     raise refusal(
                         "a second capture", "began inside another one", as_frame(self.places.here())
                     )
@@ -168,8 +170,21 @@ def compiled_graphs_shown() -> AbstractContextManager[None]:
     return HERE.compiled_calls.shown()
 
 
+@contextmanager
+def taking_part(thread: int) -> Iterator[None]:
+    """Let this thread work in the place of another one, which waits, also in that one's capture."""
+    recorder = HERE.recorder
+    threads = recorder.threads if recorder is not None and thread in recorder.threads else set[int]()
+    threads.add(threading.get_ident())
+    try:
+        with HERE.compiled_calls.shown_as(thread):
+            yield
+    finally:
+        threads.discard(threading.get_ident())
+
+
 def refuse_while_capturing(what: str) -> None:
     """Raise the error of a device if this thread is capturing."""
     recorder = HERE.recorder
-    if recorder is not None and recorder.thread == threading.get_ident():
+    if recorder is not None and threading.get_ident() in recorder.threads:
         raise recorder.refuse(what, "is work that a capture cannot hold")

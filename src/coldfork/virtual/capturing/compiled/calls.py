@@ -52,6 +52,19 @@ class CompiledCalls:
         finally:
             self._leave(graphs, thread)
 
+    @contextmanager
+    def shown_as(self, thread: int) -> Iterator[None]:
+        """Within the block, run compiled graphs of this thread as those of another thread are run now."""
+        own = threading.get_ident()
+        with self._lock:
+            if thread in self._shown:
+                self._shown[own] = list(self._shown[thread])
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shown.pop(own, None)
+
     def _enter(self, graphs: Any, thread: int, refuse: Refuse | None) -> None:
         with self._lock:
             if not self._shown:

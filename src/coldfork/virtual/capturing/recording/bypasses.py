@@ -49,10 +49,10 @@ class Replacements(ExitStack):
         original = getattr(owner, name, None)
         if original is None:
             return
-        thread, shapes = self._recorder.thread, self._recorder.shapes
+        threads, shapes = self._recorder.threads, self._recorder.shapes
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if shapes.computing or threading.get_ident() != thread:
+            if shapes.computing or threading.get_ident() not in threads:
                 return original(*args, **kwargs)
             return instead(original, *args, **kwargs)
 
@@ -171,12 +171,12 @@ def watched_threads(recorder: Recorder, operators: Operators) -> Iterator[None]:
     start, submit = threading.Thread.start, ThreadPoolExecutor.submit
 
     def started(thread: Any) -> None:
-        if threading.get_ident() == recorder.thread:
+        if threading.get_ident() in recorder.threads:
             thread.run = _watched(thread.run, recorder, operators)
         start(thread)
 
     def submitted(executor: Any, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() == recorder.thread:
+        if threading.get_ident() in recorder.threads:
             work = _watched(work, recorder, operators)
         return submit(executor, work, *args, **kwargs)
 

@@ -42,7 +42,7 @@ _NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
 
 
 class Recorder(UncompiledMode):
-    """A mode that sees each operator of one thread, and records it for the replay."""
+    """A mode that sees each operator of a thread, and of those that work in its place, and records it."""
 
     supports_higher_order_operators = True
 
@@ -57,7 +57,8 @@ class Recorder(UncompiledMode):
     ) -> None:
         super().__init__()
         self.region = region
-        self.thread: int = threading.get_ident()
+        self.threads: set[int] = {threading.get_ident()}
+        """The capturing thread, and those that take part while it waits."""
         self.places = places
         self.capturing: bool = True
         """False after the capture, for threads that outlive it."""

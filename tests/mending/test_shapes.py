@@ -9,6 +9,30 @@ from coldfork.model.causes import Applicability, Fix, Refusal
 from tests.mending.conftest import Mend
 
 UNSAFE = Applicability.UNSAFE
+#: A module that reads nothing before it binds it.
+BINDING_FIRST = """\
+for i in range(2):
+    j = i
+with open("x") as file:
+    file.read()
+
+
+class C:
+    x = 1
+    y = x
+
+
+[k for k in "ab"]
+n = 1
+n = n + 1
+
+
+def f():
+    return later
+
+
+later = __name__
+"""
 PROBE = "torch.cuda.get_device_capability()[0] >= 9"
 
 
@@ -484,11 +508,9 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
         ("if B:\n    from heavy import weight as B\n", "B"),
         ("B = B + 1\n", "B"),
         ("print(B)\nB = 1\n", "B"),
-        (("for i in range(2):\n    j = i\nwith open('x') as file:\n    file.read()\nclass C:\n    x = 1\n"
-         "    y = x\n[k for k in 'ab']\nn = 1\nn = n + 1\n"
-          "def f():\n    return later\nlater = __name__\n"), ""),
+        (BINDING_FIRST, ""),
     ],
-)  # fmt: skip
+)
 def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(
     mended: Mend, below: str, name: str
 ) -> None:

@@ -104,7 +104,12 @@ def of_cases(results: Sequence[Result]) -> str:
 
 def of_launched(results: Sequence[launched.Launched]) -> str:
     """The part on the starts of processes."""
-    return _LAUNCHED.format(heading=_STARTS, table=launched.table(results), summary=launched.summary(results))
+    known = [one for one in results if not one.case.kept_back]
+    kept = [one for one in results if one.case.kept_back]
+    text = _LAUNCHED.format(
+        heading=_STARTS, date=_today(), table=launched.table(known), summary=launched.summary(known)
+    )
+    return text + _KEPT_BACK.format(table=launched.table(kept)) if kept else text
 
 
 def of_others(results: Sequence[Result]) -> str:
@@ -137,10 +142,16 @@ that woke it and does not any more. The others need packages that are not instal
 
 {kept}
 """
+_KEPT_BACK = """
+Other releases with such faults were set aside before these fixes were written. Those with a star were refused
+at first; what they lacked was added, so that they no longer count as unseen.
+
+{table}
+"""
 _LAUNCHED = """{heading}
 
-Published faults in how programs start processes, mended in memory by `--fix=unsafe` in the same run. *Shown*
-is an edit that is not applied, because its last step is the author's.
+Published faults in how programs start processes, mended in memory by `--fix=unsafe` on {date}. *Shown* is an
+edit that is not applied, because its last step is the author's.
 
 {table}
 

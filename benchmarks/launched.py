@@ -48,6 +48,10 @@ class Launch:
     """The Python for which the fault shows."""
     program: Mapping[str, str] = field(default_factory=dict)
     """A small program that uses the package, for faults that show in what its users run."""
+    kept_back: bool = False
+    """Whether it was set aside before the fixes of starts were written."""
+    taught: bool = False
+    """Whether its first outcome led to a change all the same."""
     unseen: str = ""
     """Why `check` cannot know of the fault."""
 
@@ -145,7 +149,7 @@ def table(results: Iterable[Launched]) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for one in results:
-        version = f"{one.case.package} {one.case.buggy}"
+        version = f"{one.case.package} {one.case.buggy}" + ("\\*" if one.case.taught else "")
         lines = ["" if number is None else str(number or "") for number in (one.ours, one.theirs)]
         why = (f"`check` is silent; {one.proof}" if one.proof else one.reason).replace("|", "\\|")
         rows.append(f"| {' | '.join((version, f'`{one.case.rule}`', one.fix, *lines, why))} |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import fixespage, launched, mend
@@ -51,6 +52,8 @@ def test_a_part_of_the_page_is_written_and_the_others_are_left(tmp_path: Path) -
     fixespage.write(page, "launched", fixespage.of_launched([left]))
     whole = page.read_text(encoding="utf-8")
     assert "| engine 1 | `start-method-in-library` | shown |  |  | it is a\\|b |" in whole
+    aside = replace(left, case=replace(LAUNCH, kept_back=True, taught=True))
+    assert "| engine 1\\* | `start-method-in-library` |" in fixespage.of_launched([left, aside])
     assert whole.index("Starts of processes") < whole.index("Other packages")
     for part, text in (
         ("cases", fixespage.of_cases([RESULT])),
@@ -85,7 +88,8 @@ def test_a_fault_is_mended_shown_or_not_found(tmp_path: Path) -> None:
 
 def test_the_table_of_faults_can_be_read() -> None:
     faults = launched.load()
-    assert len(faults) == len({one.id for one in faults}) == 10
+    assert sum(not one.kept_back for one in faults) == 10
+    assert all(one.kept_back for one in faults if one.taught)
     assert all(one.names and one.path.startswith(one.top) for one in faults)
 
 

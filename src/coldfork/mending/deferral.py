@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from coldfork.mending.annotations import annotation_of
-from coldfork.mending.expressions import BY_NAME, read_unbound
+from coldfork.mending.expressions import BY_NAME
 from coldfork.mending.project import Project, Reader
 from coldfork.mending.site import Function, Tree, Use, bindings, bound, target_of
 from coldfork.mending.text import CannotMend
@@ -202,8 +202,6 @@ class Deferral:
             return
         if reader.node is None or reader.alias == "*":
             raise CannotMend(refusal)
-        if (unbound := read_unbound(deferred.tree.root)) is not None:
-            deferred.doubts.append(f"an import of {deferred.module} fails over `{unbound}`")
         tree = self._project.tree(reader.path)
         following = tree.top(reader.node)
         self._require(following, tree, refusal)

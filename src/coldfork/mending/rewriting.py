@@ -21,7 +21,7 @@ from coldfork.mending.draft import (
     with_import,
     without_aliases,
 )
-from coldfork.mending.expressions import doubts, read_first, require_movable
+from coldfork.mending.expressions import doubts, read_first, read_unbound, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Function, Tree, bound, refuse_hidden
 from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
@@ -316,6 +316,8 @@ class _File:
                     if not is_harmless(decorator):
                         name = ast.unparse(decorator).partition("(")[0]
                         found.append(f"`@{name}` may read the body of {function.name}")
+        if (unbound := read_unbound(deferred.tree.root)) is not None:
+            found.append(f"an import of {deferred.module} fails over `{unbound}`")
         return found
 
 

@@ -9,6 +9,7 @@ from coldfork.model.causes import Applicability, Fix, Refusal
 from tests.mending.conftest import Mend
 
 UNSAFE = Applicability.UNSAFE
+LAZY = "from __future__ import annotations\n\n"
 #: A module that reads nothing before it binds it.
 BINDING_FIRST = """\
 for i in range(2):
@@ -32,6 +33,7 @@ def f():
 
 
 later = __name__
+kinds: list[D] = []
 """
 PROBE = "torch.cuda.get_device_capability()[0] >= 9"
 
@@ -509,6 +511,7 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
         ("B = B + 1\n", "B"),
         ("print(B)\nB = 1\n", "B"),
         ("C = C if torch.cuda.is_available() else None\n", "C"),
+        ("C: object = C if torch.cuda.is_available() else None\n", "C"),
         (BINDING_FIRST, ""),
     ],
 )
@@ -517,7 +520,7 @@ def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(
 ) -> None:
     files = {
         "pkg/__init__.py": "from .a import A\n",
-        "pkg/a.py": f"import torch\n\nA = torch.cuda.is_available()\n{below}",
+        "pkg/a.py": f"{LAZY}import torch\n\nA = torch.cuda.is_available()\n{below}",
     }
     done = mended(files)
     if not name:

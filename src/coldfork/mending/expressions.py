@@ -52,7 +52,7 @@ def read_first(statement: ast.stmt) -> list[str]:
     """Return the names that a statement reads on or above the line on which it first binds them."""
     bound_at: dict[str, int] = {}
     for each in ast.walk(statement):
-        if isinstance(each, (ast.Assign, ast.AugAssign, ast.Import, ast.ImportFrom)):
+        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)):
             for name in bound(ast.Module([each], [])):
                 bound_at[name] = min(each.lineno, bound_at.get(name, each.lineno))
     return [name.id for name in loads(statement) if name.lineno <= bound_at.get(name.id, 0)]
@@ -83,6 +83,8 @@ def _read_now(statement: ast.stmt) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not node.id.startswith("__"):
             yield node
+        elif isinstance(node, ast.AnnAssign):  # its annotation may be a text
+            waiting += [node.target, *([node.value] if node.value is not None else [])]
         elif not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):
             waiting += ast.iter_child_nodes(node)
 

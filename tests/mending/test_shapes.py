@@ -532,6 +532,28 @@ def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(
     assert mended(files, UNSAFE).report.findings == ()
 
 
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        (
+            "if torch.cuda.is_available():\n    A = 1\n",
+            "`A` may stay unbound, and pkg/__init__.py:1 fails then",
+        ),
+        ("if torch.cuda.is_available():\n    A = 1\nelse:\n    A = 2\n", ""),
+        ("if torch.cuda.is_available():\n    A = 1\nelse:\n    raise OSError\n", ""),
+        (
+            "try:\n    A = torch.cuda.is_available()\nexcept OSError:\n    B = 1\n",
+            "`A` may stay unbound, and pkg/__init__.py:1 fails then",
+        ),
+    ],
+)
+def test_a_name_that_an_import_may_miss_makes_a_fix_unsafe(mended: Mend, block: str, reason: str) -> None:
+    files = {"pkg/__init__.py": "from .a import A\n", "pkg/a.py": f"import torch\n\n{block}"}
+    done = mended(files)
+    reasons = {each.reason for each in done.left.values()}
+    assert (reason in reasons) if reason else not reasons, reasons
+
+
 def test_a_safe_fix_keeps_an_object_that_a_module_imports(mended: Mend) -> None:
     files = {"pkg/a.py": "from bitsandbytes.nn import Linear4bit\ndef f():\n    return Linear4bit\n"}
     short = text_of(mended(files, UNSAFE))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from coldfork.mending.annotations import annotation_of
-from coldfork.mending.expressions import BY_NAME
+from coldfork.mending.expressions import BY_NAME, always_binds
 from coldfork.mending.project import Project, Reader
 from coldfork.mending.site import Function, Tree, Use, bindings, bound, target_of
 from coldfork.mending.text import CannotMend
@@ -202,6 +202,8 @@ class Deferral:
             return
         if reader.node is None or reader.alias == "*":
             raise CannotMend(refusal)
+        if not always_binds([deferred.condition or deferred.statement], name):
+            deferred.doubts.append(f"`{name}` may stay unbound, and {reader.path}:{reader.line} fails then")
         tree = self._project.tree(reader.path)
         following = tree.top(reader.node)
         self._require(following, tree, refusal)

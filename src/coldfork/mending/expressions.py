@@ -58,6 +58,20 @@ def read_first(statement: ast.stmt) -> list[str]:
     return [name.id for name in loads(statement) if name.lineno <= bound_at.get(name.id, 0)]
 
 
+def always_binds(body: list[ast.stmt], name: str) -> bool:
+    """Return whether these statements bind a name by whichever way they end, or raise an error."""
+    return any(_binds(each, name) for each in body)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.If):
+        return always_binds(statement.body, name) and always_binds(statement.orelse, name)
+    if isinstance(statement, ast.Try):
+        ways = [[*statement.body, *statement.orelse], *(each.body for each in statement.handlers)]
+        return always_binds(statement.finalbody, name) or all(always_binds(way, name) for way in ways)
+    return isinstance(statement, ast.Raise) or name in bound(ast.Module([statement], []))
+
+
 def read_unbound(root: ast.Module) -> str | None:
     """Return a name that an import of the module reads before anything binds it, so that the import fails."""
     first: dict[str, int] = {}

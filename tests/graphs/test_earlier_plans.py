@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from coldfork.graphs import check
 from coldfork.graphs.descriptors import Mode, Phase
+from tests.amounts import step
 from tests.graphs.holders import DESCRIPTOR, HOLDERS, Program
 
 torch: Any = pytest.importorskip("torch")
@@ -23,10 +25,13 @@ def checked_after_a_run(program: Program, folder: Path, *, declared: bool) -> An
     return check(loaded["create"], [DESCRIPTOR], inputs=[loaded["tokens"]] if declared else None)
 
 
-@pytest.mark.parametrize("declared", [True, False])
+KEPT_IN = "cache", "dictionary", "attribute", "global", "closure", "slots", "class attribute", "deque", "set"
+
+
+# What the inputs are, guessed or told, has little to do with where a plan is kept.
 @pytest.mark.parametrize(
-    "holder",
-    ["cache", "dictionary", "attribute", "global", "closure", "slots", "class attribute", "deque", "set"],
+    ("holder", "declared"),
+    [*product(KEPT_IN, [True]), *product(KEPT_IN[:: step(4)], [False])],
 )
 def test_a_plan_of_an_earlier_batch_is_found(tmp_path: Path, holder: str, declared: bool) -> None:
     report = checked_after_a_run(Program(holder, "prefix sums", False), tmp_path, declared=declared)

@@ -123,6 +123,9 @@ def test_what_changes_no_result_is_no_leak(forward: Callable[[Any, Any], Any]) -
     create, tokens = program(forward)
     report = check(create, DESCRIPTORS, inputs=[tokens])
     assert report.answer == "clean", str(report)
-    create, tokens = program(forward)
+
+
+def test_a_manager_that_checks_captures_what_changes_no_result() -> None:
+    create, tokens = program(keeps_a_constant_in_memory)
     manager = GraphManager("cpu", check="error")
     manager.capture(create, DESCRIPTORS, inputs=lambda descriptor: {"x": tokens}, progress=False)

@@ -77,7 +77,7 @@ def test_44253_a_speculator_captures_on_the_state_that_the_target_warmed_up() ->
     assert any("tile_scheduler.initialised: False -> True" in leak.message for leak in report.leaks)
 
     ours = Engine()
-    target, draft = GraphManager("cpu", check="error"), GraphManager("cpu", check="error")
+    target, draft = GraphManager("cpu"), GraphManager("cpu", check="error")
     states = target.capture(ours.create, [FULL], inputs=ours.inputs)
     draft.capture(Speculator(ours).create, [FULL], inputs=ours.inputs, states=states)
     x, lengths = batch(2)

@@ -110,8 +110,13 @@ def test_a_check_compares_values_of_the_callers_own_too() -> None:
     assert inputs["codes"].tolist() == [3]
     create, chosen["inputs"] = by_code(leaks=False)
     assert check(create, [FULL], **chosen).answer == "clean"
-    told = check(create, [FULL], inputs=chosen["inputs"], values=lambda one: {"code": torch.ones(1)})
-    assert "values= gives 'code', which is none of inputs=: x, codes" in str(told)
+
+
+def test_values_for_what_is_no_input_are_told() -> None:
+    x = torch.zeros(4)
+    create = lambda descriptor, phase: ((lambda mode: x * 2), None)  # noqa: E731
+    told = check(create, [FULL], inputs={"x": x}, values=lambda one: {"code": torch.ones(1)})
+    assert "values= gives 'code', which is none of inputs=: x" in str(told)
 
 
 def test_another_structure_of_results_is_told() -> None:

@@ -200,8 +200,7 @@ def _of_a_table(longest: int) -> bool:
 HARMLESS: dict[str, Callable[[int], Any]] = {
     "refuses": _refuses,
     "fails": _of_a_table,
-    "never": lambda longest: longest < -64,
-    "always": lambda longest: longest > -64,
+    "never and always": lambda longest: longest < -64 or not longest > -64,
 }
 
 

@@ -487,18 +487,19 @@ def test_a_run_that_fails_for_every_other_value_is_said_and_judged_by_what_was_s
             raise ValueError("only zeros")
         return (lambda mode: table[index] * 2), None
 
-    report = check(create, [BATCH], inputs={"index": index})
-    assert report.answer == "not compared"
-    (gap,) = report.not_compared
-    assert (gap.what, gap.descriptor) == ("index", "FULL tokens=4")
-    assert str(report).splitlines()[1:] == str(gap).splitlines()
-
     with pytest.raises(
         AssertionError, match="index was not compared: the forward function uses the same"
     ) as failed:
         assert_replayable(create, [BATCH], inputs=lambda one: {"index": index})
-    again = pickle.loads(pickle.dumps(failed.value.__cause__))
-    assert (type(again), str(again)) == (NotComparedError, str(failed.value.__cause__))
+    cause = failed.value.__cause__
+    assert isinstance(cause, NotComparedError)
+    assert cause.report.answer == "not compared"
+    (gap,) = cause.report.not_compared
+    assert (gap.what, gap.descriptor) == ("index", "FULL tokens=4")
+    assert "prepare=" in gap.remedy
+    assert str(cause.report).splitlines()[1:] == str(gap).splitlines()
+    again = pickle.loads(pickle.dumps(cause))
+    assert (type(again), str(again)) == (NotComparedError, str(cause))
     assert_replayable(
         create, [BATCH], inputs=lambda one: {"index": index}, allow={"ind*": "only zeros are ever given"}
     )

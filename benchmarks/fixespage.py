@@ -155,8 +155,10 @@ edit that is not applied, because its last step is the author's.
 
 {table}
 
-{summary} A fix is proven if `check` is silent at the cause afterwards and an import of the module, where it
-can be imported, has the same names and wakes nothing.
+{summary}
+
+A fix is proven if `check` is silent at the cause afterwards and an import of the module, where it can be
+imported, has the same names and wakes nothing.
 """
 _OTHERS = """{heading}
 
@@ -176,6 +178,7 @@ field counts what concerns whoever imports the package; the rest is in tests, ex
 - **Annotations name the import.** They become text, and `typing.get_type_hints` no longer finds the name.
 - **An example or a test does it at its top level.** Below a main guard, an import of the file no longer does
   it.
+- **An import fails**, or misses a name that is bound on a condition. Put off, the error would come later.
 - **A process starts another way.** All that it is given has to be picklable then.
 
 Some imports stay: those that functions compiled from their source use (`@cute.jit`, `@triton.jit`), because a

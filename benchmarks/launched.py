@@ -163,6 +163,6 @@ def summary(results: Sequence[Launched]) -> str:
     shown = sum(one.fix == "shown" for one in results)
     unseen = sum(one.fix == "not found" for one in results)
     return (
-        f"Of {len(results)} faults {written} are mended, {proven} of them proven; for {shown} the edit is "
+        f"Of {len(results)} faults {written} are mended, {proven} of them proven; for {shown} the edit is\n"
         f"shown with the step that is left to the author; {unseen} are not found."
     )

@@ -81,7 +81,7 @@ def test_a_fault_is_mended_shown_or_not_found(tmp_path: Path) -> None:
     )
     assert unseen.fix == "not found"
     assert launched.summary(seen) == (
-        "Of 3 faults 1 are mended, 1 of them proven; for 1 the edit is shown with the step that is left to "
+        "Of 3 faults 1 are mended, 1 of them proven; for 1 the edit is\nshown with the step that is left to "
         "the author; 1 are not found."
     )
 

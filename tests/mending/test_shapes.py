@@ -509,6 +509,8 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
     [
         ("if B:\n    from heavy import weight as B\n", "B"),
         ("B = B + 1\n", "B"),
+        ("del B\n", "B"),
+        ("B = 1\ndel B\nprint(B)\n", "B"),
         ("print(B)\nB = 1\n", "B"),
         ("C = C if torch.cuda.is_available() else None\n", "C"),
         ("C: object = C if torch.cuda.is_available() else None\n", "C"),

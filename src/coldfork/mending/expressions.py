@@ -74,29 +74,31 @@ def _binds(statement: ast.stmt, name: str) -> bool:
 
 def read_unbound(root: ast.Module) -> str | None:
     """Return a name that an import of the module reads before anything binds it, so that the import fails."""
-    first: dict[str, int] = {}
-    read: list[tuple[ast.Name, ast.stmt]] = []
+    there: set[str] = set()
     for statement in root.body:
-        for name in bound(ast.Module([statement], [])):
-            first.setdefault(name, statement.lineno)
-        read += ((each, statement) for each in _read_now(statement))
-    if "*" in first or any(isinstance(each, ast.Global) for each in ast.walk(root)):
-        return None
-    for each, statement in read:
-        line = first.get(each.id, 0)
-        is_own = line == statement.lineno and each.id in read_first(statement)
-        if not hasattr(builtins, each.id) and (not line or line > each.lineno or is_own):
-            return each.id
+        own = bound(ast.Module([statement], []))
+        is_gone = isinstance(statement, ast.Delete)
+        for name in _read_now(statement):
+            if name in there or hasattr(builtins, name):
+                continue
+            if name not in own or is_gone or name in read_first(statement):
+                return None if there & {"*"} or _has_globals(root) else name
+        there = there - own if is_gone else there | own
     return None
 
 
-def _read_now(statement: ast.stmt) -> Iterator[ast.Name]:
-    """Yield the names that a statement reads at once, but for those in classes and comprehensions."""
+def _has_globals(root: ast.Module) -> bool:
+    return any(isinstance(each, ast.Global) for each in ast.walk(root))
+
+
+def _read_now(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement reads or deletes at once, but not in classes and comprehensions."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not node.id.startswith("__"):
-            yield node
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store) and not node.id.startswith("__"):
+                yield node.id
         elif isinstance(node, ast.AnnAssign):  # its annotation may be a text
             waiting += [node.target, *([node.value] if node.value is not None else [])]
         elif not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS)):

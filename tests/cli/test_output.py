@@ -13,6 +13,7 @@ from typing import TextIO
 
 import pytest
 
+from coldfork.cli.front import columns_of_output
 from coldfork.cli.output import terminal_width, wants_colour
 from coldfork.report.shared.terminals import columns, is_terminal
 
@@ -59,3 +60,32 @@ def test_a_shell_that_exports_its_width_changes_no_pipe(
     assert terminal_width() is None
     monkeypatch.setenv("COLDFORK_COLUMNS", "40")
     assert terminal_width() == 40
+
+
+def test_a_terminal_is_as_wide_as_it_is(terminal: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A demonstration sets a width for the output that it catches, and not for the terminal."""
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLDFORK_COLUMNS", "40")
+    assert terminal_width() == 97
+
+
+@pytest.mark.parametrize("said", ["", "0", "wide", "-5"])
+def test_a_width_that_says_nothing_is_none(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setenv("COLDFORK_COLUMNS", said)
+    assert terminal_width() is None
+
+
+def test_the_help_is_as_wide_as_click_would_make_it(
+    terminal: TextIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "__stdout__", terminal)
+    for said, width in {"50": 50, "": 97, "0": 97, "wide": 97}.items():
+        monkeypatch.setenv("COLUMNS", said)
+        assert columns_of_output() == width
+    monkeypatch.delenv("COLUMNS")
+    fcntl.ioctl(terminal.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
+    assert columns_of_output() == 80
+    for stream in (None, io.StringIO()):
+        monkeypatch.setattr(sys, "__stdout__", stream)
+        assert columns_of_output() == 80

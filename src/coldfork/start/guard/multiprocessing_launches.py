@@ -33,15 +33,15 @@ def guard_launches(module: object, examiner: Examiner) -> None:
 
 def _wrapper(original: Callable[[Any, Any], None], examiner: Examiner) -> Callable[[Any, Any], None]:
     def _launch(self: Any, process_obj: Any) -> None:
-        if not examiner.before_launch(process_obj):
-            return original(self, process_obj)
+        examined = examiner.before_launch(process_obj)
         try:
             return original(self, process_obj)
         except BaseException as error:
             leave_out_first_frame(error)
             raise
         finally:
-            examiner.after_launch()
+            if examined:
+                examiner.after_launch()
 
     setattr(_launch, _MARK, original)
     return _launch

@@ -271,9 +271,9 @@ def test_no_copy_that_makes_a_run_imports_anything_or_looks_at_all_objects(
             lambda *_: (lambda mode: x * 2, None), [batch], inputs=[x], prepare=prepare if prepared else None
         )
 
-    def working(work: Callable[[], Any], file: int, limit: float) -> None:
+    def working(work: Callable[[], Any], file: int) -> None:
         before = set(sys.modules)
-        work_of_copy(work, file, limit)
+        work_of_copy(work, file)
         note(*(sys.modules.keys() - before))
 
     def looking() -> list[Any]:

@@ -534,6 +534,15 @@ def test_a_failing_import_that_would_be_put_off_makes_a_fix_unsafe(
     assert mended(files, UNSAFE).report.findings == ()
 
 
+def test_a_name_that_only_a_function_binds_makes_a_fix_unsafe(mended: Mend) -> None:
+    text = (
+        "import torch\n\n\ndef f():\n    global A\n    A = 1\n\n\n"
+        "class K:\n    x = A if torch.cuda.is_available() else None\n"
+    )
+    (left,) = mended({"pkg/a.py": text}).left.values()
+    assert left.reason == "`A` is bound by a function"
+
+
 @pytest.mark.parametrize(
     ("block", "reason"),
     [

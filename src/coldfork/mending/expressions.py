@@ -36,6 +36,8 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
         count = bindings(tree, name.id)
         if count > 1:
             found.append(f"`{name.id}` is bound more than once")
+        elif count and not _first_bound(tree, name.id):
+            found.append(f"`{name.id}` is bound by a function")
         elif count and name.lineno < _first_bound(tree, name.id):
             found.append(f"`{name.id}` is bound below it")
         elif not count and not hasattr(builtins, name.id) and tree.uses(name.id):

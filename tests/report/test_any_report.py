@@ -174,6 +174,7 @@ _options = st.builds(
     fail_on=st.sampled_from(Verdict),
     tests=st.booleans(),
     all_ways=st.booleans(),
+    command=st.lists(_words, max_size=2).map(lambda words: ("coldfork", "check", *words)),
 )
 
 

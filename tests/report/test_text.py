@@ -20,6 +20,14 @@ from coldfork.report.shared.options import Options
 ReportMaker = Callable[..., Report]
 
 
+def test_a_suggested_command_holds_no_raw_control_characters(
+    report_of: ReportMaker, flash_attn: Finding
+) -> None:
+    text = render(report_of(flash_attn), Options(command=("coldfork", "check", "odd\x1b[31m.py")))
+    assert "\x1b" not in text
+    assert "\nnext: coldfork check 'odd\\x1b[31m.py' --fix  (mends what it can)\n" in text
+
+
 def test_a_finding_has_the_shape_of_the_style_guide(report_of: ReportMaker, flash_attn: Finding) -> None:
     assert render(report_of(flash_attn), Options()) == snapshot("""\
 error[device-init-at-import] importing vllm.v1.attention.backends.flash_attn wakes cuda

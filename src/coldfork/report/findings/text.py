@@ -170,7 +170,7 @@ class _Page:
             yield from map(self._sheet.say, proof_details(report.proof))
         command = self._next_command()
         if command:
-            yield f"{whole(f'next: {command[0]}')}  ({command[1]})"
+            yield f"{whole(self._sheet.letters.clean(f'next: {command[0]}'))}  ({command[1]})"
 
     def _clean_result(self) -> str:
         report = self._report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import fixespage, launched, mend
@@ -104,6 +105,7 @@ def test_a_version_is_mended_in_memory_and_looked_at_again(tmp_path: Path) -> No
     assert measured.troubles == ()
     assert list(measured.audiences.values()) == [Audience.LIBRARY]
     result = mend._result(Wanted.parse("engine==1"), measured, set(), (4, None))
-    assert (result.proven, result.changed) == (1, 1)
+    # An import proves something only where there is a torch to import.
+    assert (result.proven, result.changed) == (int(find_spec("torch") is not None), 1)
     assert (result.causes, result.safe, result.unsafe, result.library_safe) == (1, 1, 0, 1)
     assert (root / "engine" / "a.py").read_text(encoding="utf-8") == text

@@ -390,3 +390,31 @@ def test_a_start_that_depends_on_more_is_left(mended: Mend, text: str, reason: s
     assert done.files == ()
     (left,) = done.left.values()
     assert left.reason == reason
+
+
+def test_a_fork_that_is_fine_once_the_import_stays_cold_is_left(mended: Mend) -> None:
+    text = """\
+import multiprocessing
+
+import torch
+
+
+class Kernel:
+    major = torch.cuda.get_device_capability()[0]
+
+
+def work():
+    print(torch.zeros(1, device="cuda"), Kernel.major)
+
+
+def launch():
+    multiprocessing.get_context("fork").Process(target=work).start()
+
+
+if __name__ == "__main__":
+    launch()
+"""
+    done = mended({"pkg/a.py": text}, UNSAFE)
+    assert done.report.findings == ()
+    assert len(done.mended) == 1
+    assert 'get_context("fork").Process' in done.files[0].after.decode()

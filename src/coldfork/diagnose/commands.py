@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import IO, BinaryIO
 
 from coldfork.diagnose import standstill
@@ -52,8 +53,9 @@ class _Attempt:
     its end.
     """
 
-    def __init__(self, log: IO[bytes]) -> None:
+    def __init__(self, log: IO[bytes], sources: Sequence[IO[bytes]]) -> None:
         self.log = log
+        self._sources = sources
         self.news: SimpleQueue[int | str] = SimpleQueue()
         """The number of a signal, `ended`, or `respawning`."""
         self._failed: set[bytes] = set()
@@ -64,16 +66,41 @@ class _Attempt:
     def pump(self, source: IO[bytes], target: IO[str]) -> None:
         """Copy a stream to its usual destination and to the log."""
         shown: BinaryIO | None = getattr(target, "buffer", None)
-        while block := os.read(source.fileno(), 65536):
-            with self._lock:
-                self.log.write(block)
-                self._count(block)
+        while block := self._taken(source):
             try:
                 if shown is not None:
                     shown.write(block)
                     shown.flush()
             except (OSError, ValueError):
                 shown = None  # the reader of the output is gone, but the log is still written
+
+    def _taken(self, source: IO[bytes]) -> bytes:
+        """Wait for output, and return it when it is in the log; empty at the end."""
+        block = None
+        if os.name == "posix":
+            select.select([source], [], [])
+        else:
+            block = os.read(source.fileno(), 65536)
+        with self._lock:
+            if block is None:
+                block = os.read(source.fileno(), 65536)
+            self.log.write(block)
+            self._count(block)
+        return block
+
+    def catch_up(self) -> None:
+        """Wait until the log has everything that was written before this call."""
+        import fcntl
+        import termios
+
+        deadline = monotonic() + _DRAIN_SECONDS
+        while monotonic() < deadline:
+            # With the lock, nothing has left a pipe without being in the log.
+            with self._lock:
+                waiting = [fcntl.ioctl(source, termios.FIONREAD, bytes(4)) for source in self._sources]
+            if not any(map(any, waiting)):
+                return
+            sleep(0.001)
 
     def _count(self, block: bytes) -> None:
         if self._noticed:
@@ -111,7 +138,7 @@ def run(
         raise UsageError(f"cannot run {command[0]}: {error.strerror}") from None
     assert process.stdout is not None
     assert process.stderr is not None
-    attempt = _Attempt(log)
+    attempt = _Attempt(log, (process.stdout, process.stderr))
     streams = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
     pumps = [Thread(target=attempt.pump, args=stream, daemon=True) for stream in streams]
     for pump in pumps:
@@ -146,7 +173,8 @@ def _attended(
         try:
             news = attempt.news.get(timeout=None if deadline is None else max(0.0, deadline - monotonic()))
         except Empty:
-            asked = standstill.ended(process.pid, attempt.log, spare_root=ran.recording is not None)
+            spared = ran.recording is not None
+            asked = standstill.ended(process.pid, attempt.log, attempt.catch_up, spare_root=spared)
             process.wait()
             return replace(ran, why=why, asked=asked)
         if news == "ended":

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO
 
@@ -20,10 +20,11 @@ _PATIENCE = 2.0
 """How many seconds a process has to write its stacks and die from the signal."""
 
 
-def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
+def ended(root: int, log: IO[bytes], catch_up: Callable[[], None], *, spare_root: bool) -> tuple[int, ...]:
     """End a process and its descendants, deepest first, each after a stack dump; return those that were
     asked.
 
+    `catch_up` waits until all that they wrote is in the log: each dump belongs below its process's line.
     This works on Linux; elsewhere the command is merely ended. All processes are stopped before the first is
     ended, so that none replaces a dead one.
     """
@@ -35,6 +36,7 @@ def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
         _sent(pid, signal.SIGSTOP)
     asked = tuple(reversed(tree)) if spare_root and tree else (*reversed(tree), root)
     for pid in asked:
+        catch_up()
         log.flush()
         log.write(f"\n{ASKED.format(pid, _words(pid))}\n".encode())
         log.flush()

@@ -19,6 +19,7 @@ from coldfork.model.causes import Applicability, Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES, Position
 from coldfork.model.findings import Finding, Report
 from coldfork.rules.causes.grouping import Origins, wakes
+from coldfork.rules.registry import PROCESSES
 from coldfork.source.files.reading import NOTEBOOK, CannotRead
 
 _MORE_ROUNDS = 8
@@ -104,6 +105,7 @@ def mend(
         left = _drafted(work, seen, careful=allowed is Applicability.SAFE)
         fixes = (fix for fix in left.values() if isinstance(fix, Fix))
         chosen = _apart(fix for fix in fixes if fix.applicability.rank >= allowed.rank)
+        chosen = _first_of(chosen, seen.report)
         if chosen:
             applied, seen = _applied(work, seen, chosen)
             mended += applied
@@ -186,6 +188,18 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
         if not any(_touch(fix, other) or fix.shares & other.shares for other in chosen):
             chosen.append(fix)
     return chosen
+
+
+def _first_of(fixes: list[Fix], report: Report) -> list[Fix]:
+    """Return the fixes of what an import does, or without those the fixes of how processes are started.
+
+    A process that is started in a way that a woken device forbids may be fine once the device stays cold.
+    """
+    rules = {finding.id: finding.rule for finding in report.findings}
+    starts = {
+        cause.id for cause in report.causes if all(rules.get(name) in PROCESSES for name in cause.findings)
+    }
+    return [fix for fix in fixes if fix.cause not in starts] or fixes
 
 
 def _touch(one: Fix, other: Fix) -> bool:

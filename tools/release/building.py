@@ -51,7 +51,7 @@ def build(checkout: Path, work: Path, pythons: list[Python]) -> Built:
         archive.extractall(unpacked, filter="data")
     (tree,) = unpacked.iterdir()
     say("building the wheel for any machine")
-    universal = _wheel(sys.executable, tree, target, moment)
+    universal = _repacked(_wheel(sys.executable, tree, target, moment))
     if not universal.name.endswith("-py3-none-any.whl"):
         raise ReleaseError(f"{universal.name} is not good for any machine")
     compiled = {**moment, "COLDFORK_COMPILED": "1"}
@@ -89,7 +89,7 @@ def _tagged(raw: Path, target: Path, work: Path) -> Path:
 
 
 def _repacked(wheel: Path) -> Path:
-    """Pack a wheel as tightly as it can be, without the entries for folders that auditwheel adds."""
+    """Pack a wheel as tightly as it can be packed, without the entries for folders that auditwheel adds."""
     with zipfile.ZipFile(wheel) as archive:
         kept = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.is_dir()]
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+from release.packing import repack
 from release.pythons import Python
 from release.running import ReleaseError, run, say
 
@@ -51,7 +51,7 @@ def build(checkout: Path, work: Path, pythons: list[Python]) -> Built:
         archive.extractall(unpacked, filter="data")
     (tree,) = unpacked.iterdir()
     say("building the wheel for any machine")
-    universal = _repacked(_wheel(sys.executable, tree, target, moment))
+    universal = repack(_wheel(sys.executable, tree, target, moment))
     if not universal.name.endswith("-py3-none-any.whl"):
         raise ReleaseError(f"{universal.name} is not good for any machine")
     compiled = {**moment, "COLDFORK_COMPILED": "1"}
@@ -85,14 +85,4 @@ def _tagged(raw: Path, target: Path, work: Path) -> Path:
     (made,) = set(target.glob("*.whl")) - before
     if "manylinux" not in made.name and "musllinux" not in made.name:
         raise ReleaseError(f"{made.name} names no C library that it works with")
-    return _repacked(made)
-
-
-def _repacked(wheel: Path) -> Path:
-    """Pack a wheel as tightly as it can be packed, without the entries for folders that auditwheel adds."""
-    with zipfile.ZipFile(wheel) as archive:
-        kept = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.is_dir()]
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for entry, data in kept:
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
-    return wheel
+    return repack(made)

@@ -18,8 +18,8 @@ _ROUNDS = 5
 def repack(wheel: Path) -> Path:
     """Pack a wheel as tightly as it can be packed, without entries for folders, which auditwheel adds.
 
-    The standard library's `zipfile` takes no other compressor than its own, so the few records of an archive are
-    written here; it reads what was written, as a check.
+    The standard library's `zipfile` takes no other compressor than its own, so the few records of an archive
+    are written here; it reads what was written, as a check.
     """
     with zipfile.ZipFile(wheel) as archive:
         kept = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.is_dir()]

@@ -37,7 +37,7 @@ class Result:
     reason: str
     """Why the first cause of the case, or of all, is left."""
     troubles: tuple[str, ...]
-    """What must not be."""
+    """Everything that went wrong and must not."""
 
 
 def table(results: Iterable[Result]) -> str:

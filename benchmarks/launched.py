@@ -58,7 +58,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """What came of one fault."""
+    """The outcome of mending one fault."""
 
     case: Launch
     fix: str
@@ -68,7 +68,7 @@ class Launched:
     ours: int = 0
     theirs: int | None = None
     proof: str = ""
-    """What proves a fix that is written; empty where nothing does."""
+    """The proof of a fix that is written; empty where there is none."""
 
 
 def load(table: Path = TABLE) -> tuple[Launch, ...]:

@@ -43,9 +43,9 @@ class Measured:
     audiences: dict[str, Audience]
     """Whom each cause concerned, by its id."""
     outcomes: tuple[Outcome, ...]
-    """What the import of each changed module proves."""
+    """The proof that the import of each changed module gives."""
     troubles: tuple[str, ...]
-    """What must not be."""
+    """Everything that went wrong and must not."""
 
 
 def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None) -> Measured:

@@ -25,7 +25,6 @@ from coldfork.report.shared.quantities import plural
 
 _MOST = 5
 """This many causes that a patch leaves are explained one by one."""
-_ALL_OF_THEM = "--fix --format json names each"
 _STAND_IN = "h100"
 """The virtual device for a proof if none is named."""
 
@@ -62,7 +61,8 @@ def show(done: Mending) -> tuple[MendedFile, ...]:
     for cause in left[:_MOST]:
         output.note(f"{done.inspection.locate(cause.path)}:{cause.line}: {fix_sentence(done.left[cause.id])}")
     if len(left) > _MOST:
-        output.note(f"and {plural(len(left) - _MOST, 'more cause')} that the patch leaves; {_ALL_OF_THEM}")
+        more = plural(len(left) - _MOST, "more cause")
+        output.note(f"and {more} that the patch leaves; --fix --format json names each")
     return done.files
 
 

@@ -26,6 +26,7 @@ from coldfork.model.errors import ColdforkError, UsageError
 _PYTHON = re.compile(r"^(?:python(?:3(?:\.\d+)?)?|pypy3?)(?:\.exe)?$")
 _DRAIN_SECONDS = 5.0
 """How long a process that the command left behind may keep the pipes open before they are abandoned."""
+_BLOCK = 65536
 _GRACE_SECONDS = 3.0
 """How long a command may take to end after a signal; after that its stacks are taken."""
 _FAILED_PROCESS = re.compile(rb"(?:^|[\s\]])Process ([A-Za-z]\w*-[\d:]*\d+):[ \r]*$", re.MULTILINE)
@@ -76,16 +77,19 @@ class _Attempt:
 
     def _taken(self, source: IO[bytes]) -> bytes:
         """Wait for output, and return it when it is in the log; empty at the end."""
-        block = None
-        if os.name == "posix":
-            select.select([source], [], [])
-        else:
-            block = os.read(source.fileno(), 65536)
+        if os.name == "nt":  # pipes cannot be polled there, and nothing catches up
+            block = os.read(source.fileno(), _BLOCK)
+            with self._lock:
+                return self._logged(block)
+        ready = select.poll()
+        ready.register(source, select.POLLIN)
+        ready.poll()
         with self._lock:
-            if block is None:
-                block = os.read(source.fileno(), 65536)
-            self.log.write(block)
-            self._count(block)
+            return self._logged(os.read(source.fileno(), _BLOCK))
+
+    def _logged(self, block: bytes) -> bytes:
+        self.log.write(block)
+        self._count(block)
         return block
 
     def catch_up(self) -> None:

@@ -82,7 +82,7 @@ def _close(workers: list[_Worker], process: int) -> None:
 
 
 class Surroundings:
-    """What torch and the graph manager keep for each thread, as it is on the thread that makes this."""
+    """The state of torch and the graph manager on the thread that makes this; each thread has its own."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()

@@ -27,7 +27,7 @@ class Request(NamedTuple):
     paths: tuple[Path, ...]
     profile: Profile
     known: Known
-    """What is known of libraries on that machine."""
+    """The facts that are known about libraries on that machine."""
     entries: tuple[str, ...] = ()
     search: tuple[Path, ...] = ()
     target_version: tuple[int, int] = (3, 13)

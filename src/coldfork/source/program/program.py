@@ -69,7 +69,7 @@ class Program:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What is known of libraries."""
+        """The facts that are known about libraries."""
         return self._known.catalogue
 
     def close(self) -> None:
